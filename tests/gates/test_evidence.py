@@ -51,9 +51,9 @@ class Page(unittest.TestCase):
         tree.setUp()
         self.addCleanup(tree.doCleanups)
         self.root = tree.root
-        tree.write("cfg/identity.h", '#define AGENT_VERSION "9.9.9"\n')
+        tree.write("CHANGELOG.md", "# Changes\n\n## Unreleased\n\n## 9.9.9 (today)\n\n## 9.9.8\n")
         tree.write("Makefile", "one: ## it\n")
-        tree.write(".gitignore", "build\n")
+        tree.write(".gitignore", "/build\n")
         tree.write("tools/evidence/parts.toml", "".join(
             f'[{name}]\ntitle = "Title of {name}"\ngoal = "{goal}"\nminutes = 1\nreads = ["src"]\n'
             for name, goal in (("first", "one"), ("second", "absent"))))
@@ -106,6 +106,18 @@ class Page(unittest.TestCase):
         self.assertIn('href="files/first.txt"', text)
         self.assertIn('<span class="line">1</span><span class="line">2</span>', text)
 
+    def test_release(self):
+        """A plus says that the commit is not that of the release."""
+        self.assertIn("<title>Evidence: neuron-dra-agent 9.9.9+</title>", self.made("--page")[1])
+        self.git("tag", "v9.9.9")
+        self.assertIn("<title>Evidence: neuron-dra-agent 9.9.9</title>", self.made("--page")[1])
+        (self.root / "Makefile").write_text("one: ## another\n")
+        self.assertIn("<title>Evidence: neuron-dra-agent 9.9.9+</title>", self.made("--page")[1])
+
+    def test_print_opens_folded_tables(self):
+        printed = self.made("--page")[1].split("@media print {", 1)[1].split("</style>", 1)[0]
+        self.assertRegex(printed, r"details::details-content \{ content-visibility: visible; \}")
+
     def test_missing(self):
         self.write("first")
         code, text = self.made("--page")
@@ -125,6 +137,16 @@ class Page(unittest.TestCase):
         code, text = self.made("--page")
         self.assertEqual(code, 1)
         self.assertEqual(text.count("what it reads has changed since"), 4)
+
+    def test_what_every_part_reads(self):
+        for path in evidence.EVERY_PART_READS:
+            for name in ("first", "second"):
+                self.write(name)
+            self.assertEqual(self.made("--page")[0], 0)
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text("changed")
+            self.commit(path)
+            self.assertEqual(self.made("--page")[0], 1, path)
 
     def test_of_no_commit(self):
         (self.root / "src/base/good.c").write_text("changed")
@@ -208,11 +230,15 @@ class Readings(unittest.TestCase):
         self.assertIn("""{'ok  ' if found else 'FAIL'}  {defect['file']:<34} {defect['name']:<48} \"""", text)
 
     def test_rules_of_landlock(self):
-        line = ("[pid 7] landlock_add_rule(3<anon_inode:[landlock-ruleset]>, LANDLOCK_RULE_PATH_BENEATH, "
-                "{allowed_access=LANDLOCK_ACCESS_FS_READ_FILE|0x4000, parent_fd=4<NODE/sys>}, 0) = 0")
-        found = make_part.RULE.search(line)
-        self.assertEqual((make_part.rights_of(found[1]), found[2]), ("read_file, truncate", "NODE/sys"))
-        self.assertIsNone(make_part.RULE.search(line.replace("= 0", "= -1 EPERM")))
+        rule = ("landlock_add_rule(3<anon_inode:[landlock-ruleset]>, LANDLOCK_RULE_PATH_BENEATH, "
+                "{allowed_access=LANDLOCK_ACCESS_FS_%s, parent_fd=4<NODE/sys>}, 0) = 0")
+        read, cut, make = (rule % rights for rights in ("READ_FILE|0x4000", "READ_FILE", "MAKE_DIR"))
+        trace = "\n".join(['[pid    7] prctl(PR_SET_NAME, "neuron-dra-read"...) = 0', f"[pid    7] {cut}",
+                           f"[pid   77] {read}", f"[pid   77] {make}",
+                           f"[pid   77] {rule % 'EXECUTE'}".replace("= 0", "= -1 EPERM")])
+        self.assertEqual(make_part.rules_of(trace), [("agent", "NODE/sys", "read_file, truncate, make_dir"),
+                                                     ("reader", "NODE/sys", "read_file")])
+        self.assertEqual(make_part.rules_of(cut), [("agent", "NODE/sys", "read_file")])
 
     def test_calls_of_the_sandbox(self):
         agent, reader = (dict(make_part.listed_calls(name)) for name in ("SANDBOX_CALLS", "READER_CALLS"))
@@ -235,6 +261,44 @@ class TheParts(unittest.TestCase):
 
     def test_minutes(self):
         self.assertLessEqual(sum(about["minutes"] for about in evidence.read_list().values()), 180)
+
+    def test_reads_are_there(self):
+        for name, about in evidence.read_list().items():
+            for path in (*about["reads"], *evidence.EVERY_PART_READS):
+                self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
+
+    @staticmethod
+    def modules_of(path):
+        """A tool, and the modules of its folder that it imports, without part.py."""
+        found, waiting = set(), [path]
+        while waiting:
+            one = waiting.pop()
+            if one not in found and one.is_file():
+                found.add(one)
+                waiting += [one.with_name(f"{name}.py")
+                            for name in re.findall(r"^(?:import|from) (\w+)", one.read_text(), re.M) if name != "part"]
+        return {str(one.relative_to(ROOT)) for one in found}
+
+    def test_the_tool_of_each_part_is_read(self):
+        """A change of what writes a part has the part made again."""
+        writers = {name: path for path in ROOT.glob("tools/*/*.py")
+                   for name in re.findall(r'\bpart\.write_part\(\s*"([\w-]+)"', path.read_text())}
+        for name, about in evidence.read_list().items():
+            tool = writers[name]
+            own = {"tools/evidence/make_part.py"} if name in make_part.PARTS else self.modules_of(tool)
+            for path in own:
+                self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
+                                f"{name} does not read {path}")
+        self.assertEqual(set(writers), set(evidence.read_list()))
+
+    def test_the_files_of_make_are_read(self):
+        for name, about in evidence.read_list().items():
+            goal = "evidence" if name in make_part.PARTS else about["goal"].removeprefix("evidence-")
+            homes = {str(path.relative_to(ROOT)) for path in ROOT.glob("tools/make/*.mk")
+                     if re.search(rf"^{goal}:", path.read_text(), re.M)} - {"tools/make/evidence.mk"}
+            for path in homes:
+                self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
+                                f"{name} does not read {path}")
 
 
 class Statements(unittest.TestCase):

@@ -85,5 +85,40 @@ class Generator(unittest.TestCase):
             self.assertNotEqual(*without_prose(before, after))
 
 
+REPORT = """
+import json
+import mutants
+print(json.dumps([mutants.earlier_rate(), mutants.not_shown(["src/a.c:7: x  ->  y"], {seed!r}, "88.0")]))
+"""
+REUSED = """
+import json, time, types
+import mutants
+mutant = types.SimpleNamespace(file="src/a.c", text=lambda: "x")
+verdicts = object.__new__(mutants.Verdicts)
+verdicts.kept, verdicts.inputs, verdicts.earlier = {{}}, "now", set()
+verdicts.put(mutant, "verdict", verdict="killed", by="test_a", thorough=True)
+verdicts.inputs = {inputs!r}
+print(json.dumps([mutants.try_one(mutant, [], verdicts, True, time.monotonic() - 1), len(verdicts.earlier)]))
+"""
+
+
+class Page(unittest.TestCase):
+    """What the page says of mutants that live, of the seed, and of verdicts of an earlier run."""
+
+    def test_each_survivor_is_named(self):
+        rate, texts = json.loads(tool(REPORT.format(seed="1")))
+        self.assertRegex(rate, r"^\d\d\.\d$")
+        self.assertIn("Not found, and not explained: src/a.c:7: x  ->  y", texts)
+        self.assertTrue([text for text in texts if "In that run 88.0 % were found" in text])
+
+    def test_another_seed(self):
+        _, texts = json.loads(tool(REPORT.format(seed="7")))
+        self.assertFalse([text for text in texts if "88.0" in text])
+
+    def test_verdicts_of_an_earlier_run(self):
+        self.assertEqual(json.loads(tool(REUSED.format(inputs="now"))), [["killed", "test_a"], 1])
+        self.assertEqual(json.loads(tool(REUSED.format(inputs="others"))), [["unfinished", ""], 0])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,6 +11,7 @@ sys.path[:0] = [str(ROOT / "tools/gates"), str(ROOT / "tools/proofs")]
 
 import check_proofs  # noqa: E402
 import gate  # noqa: E402
+import proof_report  # noqa: E402
 import prove  # noqa: E402
 import reading_functions  # noqa: E402
 
@@ -119,6 +120,48 @@ class Sources(unittest.TestCase):
                "SATISFIED\n[a.coverage.2] file /f/src/x.c line 9 function a block 2 (lines /f/src/x.c:a:9): FAILED\n")
         lines = prove.covered_lines(out, pathlib.Path("/f"))
         self.assertEqual(lines, {"src/x.c a": [[5, 7, 8], [5, 7, 8, 9]], "src/x.c b": [[2], [2]]})
+
+
+class Report(unittest.TestCase):
+    """What the page says of proofs with limits that are smaller than the product's."""
+
+    def test_limits_are_named(self):
+        proof = {"length": "any", "limits": {"HPACK_TABLE_BYTES": "64u"}, "harness": ROOT / "tests/proofs/dns.c"}
+        product = {"HPACK_TABLE_BYTES": "4096"}
+        self.assertEqual(proof_report.input_of(proof, product), "any\nwith HPACK_TABLE_BYTES 64 (product: 4096)")
+        del proof["limits"]
+        self.assertEqual(proof_report.input_of(proof, product), "any")
+
+    def test_table_of_a_harness(self):
+        with tempfile.TemporaryDirectory() as folder:
+            harness = pathlib.Path(folder) / "x.c"
+            (harness.parent / "y.h").write_text("#define TABLE 2u\n")
+            harness.write_text('#include "y.h"\n#include "wire/y.h"\n')
+            self.assertEqual(proof_report.streams_of({"harness": harness}), "2")
+            self.assertEqual(proof_report.streams_of({"harness": harness, "defines": ["-DTABLE=16u"]}), "16")
+            harness.write_text("")
+            self.assertIsNone(proof_report.streams_of({"harness": harness}))
+
+    def test_every_limit_is_smaller(self):
+        product = proof_report.product_limits()
+        for proof in prove.load().values():
+            for name, value in proof.get("limits", {}).items():
+                self.assertLess(int(proof_report.number_of(value)), int(product[name]), f"{proof['name']}: {name}")
+
+    def test_counts(self):
+        proofs = {"a": {"limits": {"X": 1}, "harness": ROOT / "tests/proofs/dns.c"},
+                  "b": {"harness": ROOT / "tests/proofs/h2_engine.c"}}
+        texts = proof_report.own_not_shown(proofs, {("src/base/x.c", "f"), ("src/base/x.c", "g")}, 1)
+        self.assertIn("1 of 2 proofs shrink a limit", texts[0])
+        self.assertIn("and 1 have a harness", texts[0])
+        self.assertIn("1 of the 2 functions have no proof", texts[1])
+        self.assertIn("src/host", texts[2])
+
+    def test_folders_and_kept_results(self):
+        held = [{"lines": {}, "properties": 3, "name": "a"}, {"lines": {}, "properties": 4, "name": "b"}]
+        text = proof_report.summary_of({"a": {}, "b": {}}, held, {("src/base/x.c", "f")}, 1, 1)
+        self.assertIn("1 of 1 functions of src/base, ", text)
+        self.assertIn("1 proofs ran for this page, and 1 results are kept", text)
 
 
 if __name__ == "__main__":

@@ -130,8 +130,9 @@ class Threats(Promised):
         self.threats("[test_one](../tests/unit/test_good.c), [fuzz good](../tests/fuzz/fuzz_good.c), `make sim`, "
                      "[proof good](../tests/proofs/good.c)")
 
-    def threats(self, cell):
-        self.write(check_threats.PAGE, f"| threat | what bounds it | shown by |\n|---|---|---|\n| a | b | {cell} |\n")
+    def threats(self, cell, bound="b"):
+        self.write(check_threats.PAGE, "## Strangers\n| threat | what bounds it | shown by |\n|---|---|---|\n"
+                                       f"| a | {bound} | {cell} |\n")
 
     def found(self, *words):
         self.assert_found(check_threats.check(self.root), *words)
@@ -147,7 +148,23 @@ class Threats(Promised):
                            ("test_one", "nothing shows it"), ("", "a row has the cells")):
             with self.subTest(cell):
                 self.threats(cell)
-                self.found(f"{check_threats.PAGE}:3", word)
+                self.found(f"{check_threats.PAGE}:4", word)
+
+    def test_from_whom(self):
+        self.assertEqual(check_threats.read(self.root)[0][:3], ("Strangers", "a", "b"))
+        path = self.root / check_threats.PAGE
+        path.write_text(path.read_text().replace("## ", ""))
+        self.found("below a heading that says from whom")
+
+    def test_invariants(self):
+        self.write("src/base/good.h", "/*\n * Invariants:\n * I1 It holds.\n */\n")
+        for bound, word in (("limits; I1", "I1: name its header"), ("I1 and I2 of `src/base/good.h`", "has no I2"),
+                            ("I1 of `src/base/bad.h`", "bad.h has no I1")):
+            with self.subTest(bound):
+                self.threats("`make sim`", bound)
+                self.found(f"{check_threats.PAGE}:4", word)
+        self.threats("`make sim`", "limits; I1 of `src/base/good.h`")
+        self.assert_clean(check_threats.check(self.root))
 
     def test_another_form(self):
         self.write(check_threats.PAGE, "nothing\n")

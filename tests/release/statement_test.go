@@ -261,7 +261,7 @@ func TestSBOMs(t *testing.T) {
 		if own.PackageName != name || own.PackageVersion != version || len(own.PackageChecksums) != 1 || own.PackageChecksums[0].Value != want {
 			t.Errorf("%s: it is of %s %s with %v, the program has %s", machine, own.PackageName, own.PackageVersion, own.PackageChecksums, want)
 		}
-		if len(document.Packages) != 4 {
+		if len(document.Packages) != 5 {
 			t.Errorf("%s: %d packages", machine, len(document.Packages))
 		}
 	}

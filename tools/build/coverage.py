@@ -185,7 +185,9 @@ def main():
     summary = f"{excused} gaps with a reason; {len(rows) - len(partly)} of {len(rows)} rooms have no other gap"
     summary += "".join(f", {room} has {count}" for room, count in partly.items())
     part.write_part("coverage", "Coverage of the unit tests", {"clang and llvm-cov": version_of_llvm()},
-                    "make coverage", summary, HEAD, rows, NOT_SHOWN)
+                    "make coverage", summary, HEAD, rows, NOT_SHOWN,
+                    [part.keep("coverage-exclusions.toml", (ROOT / gaps.EXCLUSIONS).read_text()),
+                     part.keep("coverage-gaps.txt", (folder / "gaps.txt").read_text())])
     print(f"coverage: {summary}; {given.build}/coverage/gaps.txt, {given.build}/coverage/report/index.html")
     return 1 if problems else 0
 

@@ -25,6 +25,9 @@ ROOT = pathlib.Path(part.ROOT)
 LIST = pathlib.Path(__file__).with_name("parts.toml")
 FOLDER = pathlib.Path(part.PAGE_FOLDER)
 FIELDS = {"name", "title", "tools", "command", "date", "commit", "summary", "table", "not_shown"}
+# What decides on each part: versions of libraries and tools, and the flags of all compilers. part.py and page.py do not
+# count: they decide on the form of a part, and a change of them would repeat three hours of work.
+EVERY_PART_READS = ("tools/build/pins", "tools/make/compile.mk")
 CURRENT, OTHER, MISSING = "current", "of other files", "missing"
 
 
@@ -47,8 +50,8 @@ def unchanged(root, commit, reads):
     """Whether no file that decides on a part differs between its commit and HEAD."""
     if not commit or commit.endswith("-dirty"):
         return False
-    return subprocess.run(["git", "diff", "--quiet", commit, "HEAD", "--", *reads], cwd=root, check=False,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    return subprocess.run(["git", "diff", "--quiet", commit, "HEAD", "--", *reads, *EVERY_PART_READS], cwd=root,
+                          check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def state_of(root, name, about):

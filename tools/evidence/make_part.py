@@ -39,7 +39,9 @@ BINARY, DEBUG = ROOT / check_binary.BINARY, ROOT / check_binary.DEBUG
 IMAGE = ROOT / "build/image"
 COMPARED = ("build/neuron-dra-agent", "build/neuron-dra-agent.debug", "build/image/neuron-dra-agent.tar",
             "build/image/neuron-dra-agent.spdx.json")
-RULE = re.compile(r"landlock_add_rule\(.*allowed_access=([^,]+), parent_fd=\d+<([^>]*)>\}, 0\) = 0")
+RULE = re.compile(r"^(?:\[pid +(\d+)\] )?landlock_add_rule\(.*allowed_access=([^,]+), "
+                  r"parent_fd=\d+<([^>]*)>\}, 0\) = 0")
+READER = re.compile(r'^\[pid +(\d+)\] prctl\(PR_SET_NAME, "neuron-dra-read"', re.M)
 DEFECT = re.compile(r"  (ok  |FAIL)  (\S+) +(\S+) +([\w/]+): (.*)")
 
 
@@ -87,12 +89,12 @@ def make_requirements():
 
 def make_threats():
     checked(check_threats)
-    rows = [(threat, bound, "\n".join(shown)) for threat, bound, shown in check_threats.read(ROOT)]
+    rows = [(*words, "\n".join(shown)) for *words, shown in check_threats.read(ROOT)]
     page = part.keep("THREATS.md", (ROOT / check_threats.PAGE).read_text())
     part.write_part(
         "threats", "Threats, what bounds them, and what shows it", own("check_threats"), "make evidence-threats",
-        f"{len(rows)} threats with {sum(row[2].count(chr(10)) + 1 for row in rows)} links to tests and fuzz targets",
-        check_threats.HEAD, rows,
+        f"{len(rows)} threats with {sum(row[-1].count(chr(10)) + 1 for row in rows)} links to tests and fuzz targets",
+        ["from whom", *check_threats.HEAD], rows,
         ["Threats that nobody thought of. The section Out of scope of the threat model names those that are left out."],
         [page])
 
@@ -112,8 +114,8 @@ def finding_counts(records, findings, tool):
 
 
 def make_misra():
+    (text,), kept = lint.run_jobs(ROOT, list(check_misra.jobs(ROOT)))
     report = checked(check_misra)
-    (text,), _ = lint.run_jobs(ROOT, list(check_misra.jobs(ROOT)))
     findings = [finding for finding in lint.read_findings(ROOT, text) if finding.rule not in check_misra.BROKEN]
     for finding in findings:
         finding.tool = "misra" if finding.rule.startswith("misra-c2012-") else "cppcheck"
@@ -132,7 +134,10 @@ def make_misra():
         {"cppcheck with its MISRA add-on": first_line(check_misra.program(ROOT), "--version").split()[-1]},
         "make evidence-misra",
         f"0 findings without a record; {len(records)} of at most {lint.RECORDS_MAX} records (all tools), which cover "
-        f"{sum(counts.values())} findings of cppcheck in {report.looked_at.split(',')[0]}",
+        f"{sum(counts.values())} findings of cppcheck in {report.looked_at.split(',')[0]}; "
+        + ("its output is kept from an earlier run of the same version on the same files (remove "
+           f"lint/{check_misra.TOOL} from the cache of dependencies to run it again)" if kept
+           else "it ran for this page"),
         ("tool", "rule", "where", "findings", "reason"), rows,
         [f"Compliance with MISRA C:2012: cppcheck looks at {rules} rules, many of them in part. Directives, and rules "
          "of later amendments and editions, are not checked by a tool.",
@@ -206,32 +211,48 @@ def traced_start(top):
 
 def rights_of(words):
     """Landlock's names without their prefix; 0x4000 is a right that older strace does not name."""
-    return ", ".join(word.removeprefix("LANDLOCK_ACCESS_FS_").replace("0x4000", "TRUNCATE").lower()
-                     for word in words.split("|"))
+    return [word.removeprefix("LANDLOCK_ACCESS_FS_").replace("0x4000", "TRUNCATE").lower()
+            for word in words.split("|")]
+
+
+def rules_of(trace):
+    """[(process, path, rights)]: the agent first. Landlock permits what any rule of a path permits."""
+    readers = set(READER.findall(trace))
+    rules = {}
+    for line in trace.splitlines():
+        found = RULE.search(line)
+        if found:
+            process = "reader" if found[1] in readers else "agent"
+            held = rules.setdefault((process, found[3] or "/"), [])
+            held += [right for right in rights_of(found[2]) if right not in held]
+    return [(*place, ", ".join(rights)) for place, rights in sorted(rules.items())]
 
 
 def make_sandbox():
     with tempfile.TemporaryDirectory() as folder:
         trace = traced_start(pathlib.Path(folder))
-    rules = []
-    for line in trace.splitlines():
-        found = RULE.search(line)
-        if found and (found[2], rights_of(found[1])) not in rules:
-            rules.append((found[2], rights_of(found[1])))
+    rules = rules_of(trace)
     entered = trace.count("PR_SET_SECCOMP, SECCOMP_MODE_FILTER")
-    if not rules or entered < 2 or "landlock_restrict_self" not in trace:
+    both = {process for process, _, _ in rules} == {"agent", "reader"}
+    if not both or entered < 2 or "landlock_restrict_self" not in trace:
         stop("strace saw no landlock rules or no seccomp filters: this kernel has none of them, or ptrace is refused")
     agent, reader = listed_calls("SANDBOX_CALLS"), listed_calls("READER_CALLS")
-    rows = [("path", path or "/", rights) for path, rights in rules]
-    rows += [("system call of the agent", name, purpose) for name, purpose in agent]
-    rows += [("system call of a reader process", name, purpose) for name, purpose in reader]
+    rows = [(process, "files below", path, rights) for process, path, rights in rules]
+    rows += [("agent", "system call", name, purpose) for name, purpose in agent]
+    rows += [("reader", "system call", name, purpose) for name, purpose in reader]
     part.write_part(
         "sandbox", "System calls and paths that the sandbox permits",
         {"strace": first_line("strace", "--version").split()[-1], "Linux": platform.release()}, "make evidence-sandbox",
-        f"{len(agent)} system calls for the agent, {len(reader)} for its readers of sysfs; {len(rules)} different "
-        f"rules for paths; {entered} processes entered a seccomp filter. NODE is the root of the simulated node",
-        ("kind", "name", "rights or purpose"), rows,
-        ["Arguments of system calls are not filtered, only their numbers.",
+        f"{len(agent)} system calls for the agent, {len(reader)} for the reader processes, which read sysfs for it; "
+        f"{sum(process == 'agent' for process, _, _ in rules)} paths for the agent, "
+        f"{sum(process == 'reader' for process, _, _ in rules)} for the readers; {entered} processes entered a seccomp "
+        "filter. NODE stands for the temporary folder that holds the simulated node: NODE/var/run is what /var/run is "
+        "on a real node",
+        ("process", "kind", "name", "rights or purpose"), rows,
+        ["The rules in a pod, which are narrower: a rule is for the parent of a directory, unless the directory is a "
+         "mount point or a symbolic link (`rule_open` of src/host/sandbox.c). The volumes of a pod are mount points; "
+         "the simulated node has none.",
+         "Arguments of system calls are not filtered, only their numbers.",
          "On a kernel without landlock, or where it is switched off, paths are not restricted; the log says so.",
          "TCP ports and addresses: landlock's rules for the network are not used."],
         [part.keep("sandbox-strace.txt", trace)])
@@ -317,7 +338,11 @@ def make_sbom():
         f"SPDX 2.3 with {len(packages)} packages, valid by pyspdxtools; OpenVEX with {len(document['statements'])} "
         f"statements, valid by go-vex; advisories read on {listed['looked']}",
         ("kind", "name", "licence or status", "checksum or reason"), rows,
-        ["Advisories that were published after the day on which the sources were read.",
+        ["Advisories of libgcc, the compiler's library, of which the program has arithmetic functions: nobody reads "
+         "them.",
+         "Where musl and libgcc were built: their checksums are of the archives that were linked, as packages of the "
+         "distribution installed them.",
+         "Advisories that were published after the day on which the sources were read.",
          "The compiler and the packages of the machine that builds: the statement of a release names them.",
          "An independent look at each verdict; `make advisories` finds only whether functions are absent."],
         [part.keep(sbom.name, sbom.read_bytes()), stated,

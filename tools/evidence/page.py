@@ -11,6 +11,8 @@ import platform
 import re
 import subprocess
 
+import part
+
 STYLE = pathlib.Path(__file__).with_name("page.css")
 OPEN_ROWS = 40  # longer tables are folded
 BADGE = {"current": "of these files", "of other files": "of other files", "missing": "missing"}
@@ -146,7 +148,7 @@ def first_line(*command):
 
 
 def render(root, commit, sections):
-    version = re.search(r'^#define AGENT_VERSION "([^"]+)"', (root / "cfg/identity.h").read_text(), re.M)[1]
+    version = part.release()
     binary = root / "build/neuron-dra-agent"
     digest = hashlib.sha256(binary.read_bytes()).hexdigest() if binary.exists() else "not built"
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

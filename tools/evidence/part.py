@@ -7,6 +7,7 @@ what it does not show. It runs no tool and judges nothing.
 import datetime
 import json
 import os
+import re
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -20,6 +21,15 @@ def commit():
     done = subprocess.run(["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"], cwd=ROOT, text=True,
                           stdout=subprocess.PIPE, check=True)
     return done.stdout.strip()
+
+
+def release():
+    """The newest release of the changelog, with a plus behind it when the tree differs from it."""
+    with open(os.path.join(ROOT, "CHANGELOG.md"), encoding="utf-8") as stream:
+        newest = next(word for word in re.findall(r"^## (\S+)", stream.read(), re.M) if word != "Unreleased")
+    tags = subprocess.run(["git", "tag", "--points-at", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+                          check=True).stdout.split()
+    return newest if f"v{newest}" in tags and not commit().endswith("-dirty") else newest + "+"
 
 
 def keep(name, content):

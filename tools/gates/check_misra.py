@@ -17,6 +17,7 @@ import sys
 import gate
 import lint
 
+TOOL = "cppcheck"  # names the folder of what is kept
 RULES = gate.ROOT / "cfg/lint/misra-rules.txt"
 LIBRARY = gate.ROOT / "cfg/lint/cppcheck.cfg"
 MACHINE = platform.machine()
@@ -64,7 +65,7 @@ def jobs(root):
                f"--library=posix,gnu,{LIBRARY}", f"--template={TEMPLATE}",
                *(f"--suppress={name}" for name in NOT_ASKED), *COMPILER, *own_flags(root), "-I" + MUSL,
                *map(str, paths)]
-    yield lint.Job("cppcheck", "all", command, paths, RULES.read_text() + LIBRARY.read_text(), scratch)
+    yield lint.Job(TOOL, "all", command, paths, RULES.read_text() + LIBRARY.read_text(), scratch)
 
 
 def describe(finding):

@@ -56,6 +56,9 @@ for board in trn2.48xlarge trn2u.48xlarge; do
     build/neuron-dra-agent slices --board "$board" | cmp - "$work/slices"
 done
 out=$PWD/build/image/arm64 root=$PWD
+libgcc=$(aarch64-linux-gnu-gcc -print-libgcc-file-name)
 (cd tools/image && go run . --root "$root" --out "$out" --binary "$copy/build/neuron-dra-agent" --machine aarch64 \
-    --build "$1" --revision "$2" --created "$3" --musl "$(dpkg-deb -f "$deb" Version)")
+    --build "$1" --revision "$2" --created "$3" --musl "$(dpkg-deb -f "$deb" Version)" \
+    --musl-file "$work/root/usr/lib/aarch64-linux-musl/libc.a" --libgcc-file "$libgcc" \
+    --libgcc "$(dpkg-query -W -f '${Version}' "$(dpkg-query -S "$libgcc" | sed 's/: .*//')")")
 echo "image: its agent prints under qemu what this machine's prints"

@@ -22,7 +22,13 @@ const most = 600 * 1000 // bytes of the archive
 // made is the real binary with details that no build has.
 func made(t *testing.T) *product {
 	t.Helper()
-	p := &product{binary: os.Getenv("AGENT"), build: "v1", revision: "0123", created: time.Unix(1700000000, 0).UTC(), musl: "1.2.3"}
+	p := &product{binary: os.Getenv("AGENT"), build: "v1", revision: "0123", created: time.Unix(1700000000, 0).UTC(), musl: "1.2.3", libgcc: "12.2.0",
+		muslFile: filepath.Join(t.TempDir(), "libc.a"), libgccFile: filepath.Join(t.TempDir(), "libgcc.a")}
+	for _, path := range []string{p.muslFile, p.libgccFile} {
+		if err := os.WriteFile(path, []byte(filepath.Base(path)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if p.binary == "" {
 		t.Fatal("AGENT names no agent: run `make image-test`")
 	}
@@ -155,6 +161,9 @@ func TestSBOM(t *testing.T) {
 	found := map[string]string{}
 	for _, one := range document.Packages {
 		found[one.PackageName] = one.PackageVersion
+		if len(one.PackageChecksums) != 1 {
+			t.Errorf("%s has %d checksums, want 1", one.PackageName, len(one.PackageChecksums))
+		}
 	}
 	for _, library := range []string{"mbedtls", "nanopb"} {
 		pin := strings.ToUpper(library) + `_ACCEPT="` + found[library] + ":"
@@ -162,8 +171,24 @@ func TestSBOM(t *testing.T) {
 			t.Errorf("%s is of version %q, and tools/build/pins has no %s", library, found[library], pin)
 		}
 	}
-	if found[name] != p.version || found["musl"] != "1.2.3" || len(found) != 4 {
+	if found[name] != p.version || found["musl"] != "1.2.3" || found["libgcc"] != "12.2.0" || len(found) != 5 {
 		t.Errorf("it lists %v", found)
+	}
+}
+
+// TestLibraryThatIsNotThere: no SBOM without the version or the checksum of a library.
+func TestLibraryThatIsNotThere(t *testing.T) {
+	for what, spoil := range map[string]func(*product){
+		"the version of musl":   func(p *product) { p.musl = "" },
+		"the archive of musl":   func(p *product) { p.muslFile += ".none" },
+		"the version of libgcc": func(p *product) { p.libgcc = "" },
+		"the archive of libgcc": func(p *product) { p.libgccFile += ".none" },
+	} {
+		p := made(t)
+		spoil(p)
+		if _, err := p.document(); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("the SBOM without %s: %v", what, err)
+		}
 	}
 }
 

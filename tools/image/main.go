@@ -23,7 +23,9 @@ type product struct {
 	created  time.Time
 	arch     string // in Go's spelling
 	pins     string // text of tools/build/pins
-	musl     string // version of the C library
+
+	musl, libgcc         string // versions of the C library and of the compiler's library
+	muslFile, libgccFile string // paths of the archives that are linked
 }
 
 func main() {
@@ -36,6 +38,9 @@ func main() {
 	flag.StringVar(&p.build, "build", "", "build id")
 	flag.StringVar(&p.revision, "revision", "", "commit")
 	flag.StringVar(&p.musl, "musl", "", "version of musl")
+	flag.StringVar(&p.muslFile, "musl-file", "", "libc.a of musl")
+	flag.StringVar(&p.libgcc, "libgcc", "", "version of libgcc")
+	flag.StringVar(&p.libgccFile, "libgcc-file", "", "libgcc.a")
 	flag.Parse()
 	p.created = time.Unix(*created, 0).UTC()
 	err := p.read(*root, *machine)

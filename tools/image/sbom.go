@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 
 	"github.com/spdx/tools-golang/json"
@@ -16,12 +17,16 @@ import (
 	"github.com/spdx/tools-golang/spdxlib"
 )
 
-// Licences of the agent, mbedTLS (under the first of its two), nanopb and musl, which are linked into one binary.
-const licences = "Apache-2.0 AND Zlib AND MIT"
+// The compiler's library: 128-bit division and the like.
+const licenceOfLibgcc = "GPL-3.0-or-later WITH GCC-exception-3.1"
+
+// Licences of the agent, mbedTLS (under the first of its two), nanopb, musl and libgcc, which are linked into one binary.
+const licences = "Apache-2.0 AND Zlib AND MIT AND " + licenceOfLibgcc
 
 // part is a library in the binary.
 type part struct {
 	name, version, sha256, url, licence string
+	comment                             string // what the checksum is of, where that is not what the URL has
 }
 
 // pinned is the release that the build accepts: the first of NAME_ACCEPT.
@@ -32,7 +37,21 @@ func pinned(pins, variable, name, licence string) (part, error) {
 		return part{}, fmt.Errorf("tools/build/pins has no %s_ACCEPT or no %s_UPSTREAM", variable, variable)
 	}
 	url := regexp.MustCompile("VERSION").ReplaceAllString(upstream[1], accept[1])
-	return part{name, accept[1], accept[2], url, licence}, nil
+	return part{name: name, version: accept[1], sha256: accept[2], url: url, licence: licence}, nil
+}
+
+// archive is a library that the machine that builds has installed: its checksum is of the archive that is linked.
+func archive(name, version, path, licence string) (part, error) {
+	if version == "" {
+		return part{}, fmt.Errorf("the version of %s is not known", name)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return part{}, fmt.Errorf("the archive of %s: %w", name, err)
+	}
+	sum := sha256.Sum256(content)
+	return part{name, version, hex.EncodeToString(sum[:]), "NOASSERTION", licence,
+		"The version is that of the distribution's package; the checksum is of its " + filepath.Base(path) + ", which is linked."}, nil
 }
 
 func (p *product) parts() ([]part, error) {
@@ -44,10 +63,15 @@ func (p *product) parts() ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.musl == "" {
-		return nil, fmt.Errorf("the version of musl is not known")
+	musl, err := archive("musl", p.musl, p.muslFile, "MIT")
+	if err != nil {
+		return nil, err
 	}
-	return []part{mbedtls, nanopb, {name: "musl", version: p.musl, url: "NOASSERTION", licence: "MIT"}}, nil
+	libgcc, err := archive("libgcc", p.libgcc, p.libgccFile, licenceOfLibgcc)
+	if err != nil {
+		return nil, err
+	}
+	return []part{mbedtls, nanopb, musl, libgcc}, nil
 }
 
 func spdxPackage(one part, purpose string) *spdx.Package {
@@ -55,6 +79,7 @@ func spdxPackage(one part, purpose string) *spdx.Package {
 		PackageName: one.name, PackageSPDXIdentifier: spdx.ElementID("Package-" + one.name), PackageVersion: one.version,
 		PackageDownloadLocation: one.url, PackageLicenseConcluded: one.licence, PackageLicenseDeclared: one.licence,
 		PackageCopyrightText: "NOASSERTION", PrimaryPackagePurpose: purpose, IsFilesAnalyzedTagPresent: true,
+		PackageComment: one.comment,
 	}
 	if one.sha256 != "" {
 		made.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: one.sha256}}
@@ -77,7 +102,7 @@ func (p *product) document() (*spdx.Document, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(binary)
-	own := part{name, p.version, hex.EncodeToString(sum[:]), "NOASSERTION", "Apache-2.0"}
+	own := part{name: name, version: p.version, sha256: hex.EncodeToString(sum[:]), url: "NOASSERTION", licence: "Apache-2.0"}
 	document := &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: name + "-" + p.version,
 		// A URI that is this document's alone; nothing has to lie there.

@@ -6,11 +6,16 @@ IMAGE := $(BUILD)/image
 REVISION := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 CREATED := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
+# What of the compiler is linked: 128-bit division, for example.
+LIBGCC = $(shell $(CC) -print-libgcc-file-name)
+LIBGCC_PACKAGE = $(shell dpkg-query -S $(LIBGCC) | sed 's/: .*//')
+
 .PHONY: image
 image: all deps-all
 	@$(with_go) && cd tools/image && go run . --root $(CURDIR) --out $(CURDIR)/$(IMAGE) --binary $(AGENT) --machine $(ARCH) \
 		--build '$(BUILD_ID)' --revision $(REVISION) --created $(CREATED) \
-		--musl "$$(dpkg-query -W -f '$${Version}' "musl-dev:$$(dpkg --print-architecture)")"
+		--musl "$$(dpkg-query -W -f '$${Version}' "musl-dev:$$(dpkg --print-architecture)")" --musl-file $(MUSL)/libc.a \
+		--libgcc "$$(dpkg-query -W -f '$${Version}' $(LIBGCC_PACKAGE))" --libgcc-file $(LIBGCC)
 
 # Not a part of `make test`: a whole build more, and 230 MB of packages.
 .PHONY: image-arm64

@@ -14,6 +14,7 @@ import concurrent.futures
 import hashlib
 import importlib.metadata
 import json
+import re
 import shutil
 import sys
 import time
@@ -33,6 +34,13 @@ WHOLE_MIN = 97.0   # percent of those that are not explained
 # A sample may have survivors of lines that have just been written; those of the seed's order are explained.
 SAMPLE_MIN = 90.0
 CHUNK = 16
+SEED_OF_TESTS = "1"  # mutants of this seed that lived became tests
+README = ROOT / "tests/mutants/README.md"
+NOT_SHOWN = (
+    "Mutants of more than one line, of headers, assertions and tables of the preprocessor.",
+    "The build with sanitizers judges only what lives without them, by eight programs each.",
+    "Mutants of src/host, src/command and the other rooms of src/agent.",
+    "That a mutant is equivalent: people judged each, and equivalent.toml has their reasons.")
 
 
 class Verdicts:
@@ -41,6 +49,7 @@ class Verdicts:
     def __init__(self):
         self.kept = json.loads(VERDICTS.read_text()) if VERDICTS.exists() else {}
         self.inputs = inputs_digest()
+        self.earlier = set()  # keys of mutants whose verdict an earlier run made
 
     @staticmethod
     def key(mutant):
@@ -127,6 +136,7 @@ def probed(verdicts, mutant):
 def try_one(mutant, programs, verdicts, thorough, until):
     entry = verdicts.get(mutant, "verdict")
     if entry and (entry["thorough"] or not thorough or entry["verdict"] != "survived"):
+        verdicts.earlier.add(verdicts.key(mutant))
         return entry["verdict"], entry["by"]
     if time.monotonic() > until:
         return "unfinished", ""
@@ -181,17 +191,31 @@ def table(rooms):
             for room, (tried, killed, equal, left) in rooms.items() if tried]
 
 
-def write_evidence(rows, summary, given):
+def earlier_rate():
+    """Percent of the mutants of SEED_OF_TESTS that were found before tests were written for the others."""
+    found = re.search(r"In that earlier run \d+ of \d+ were found \((\d+\.\d) %", README.read_text())
+    return found[1] if found else None
+
+
+def not_shown(left, seed, rate):
+    """Sentences for the page: each mutant that nothing found, and what the rate does not say."""
+    texts = [f"Not found, and not explained: {mutant}" for mutant in left]
+    if seed == SEED_OF_TESTS:
+        texts.append("The rate of mutants that nobody has looked at: survivors of an earlier run of the same seed "
+                     f"became tests or were explained. In that run {rate} % were found "
+                     "(tests/mutants/README.md). `make mutants MUTANTS_SEED=7` tries others.")
+    return [*texts, *NOT_SHOWN]
+
+
+def write_evidence(rows, summary, left, given):
     part.write_part(
         "mutants", "Mutants by a generator", {"universalmutator": importlib.metadata.version("universalmutator")},
         f"make mutants MUTANTS_SEED={given.seed} MUTANTS_COUNT={given.count}", summary,
         ["code", "mutants", "found", "equivalent", "not found", "found of those that are not equivalent"], rows,
-        ["Mutants of more than one line, of headers, assertions and tables of the preprocessor.",
-         "The build with sanitizers judges only what lives without them, by eight programs each.",
-         "Mutants of src/host, src/command and the other rooms of src/agent."])
+        not_shown(left, given.seed, earlier_rate()), [part.keep("equivalent.toml", EQUIVALENT.read_text())])
 
 
-def judge(results, given):
+def judge(results, earlier, given):
     reasons = explained()
     rooms = count(results, reasons)
     rows = table(rooms)
@@ -215,7 +239,10 @@ def judge(results, given):
                + (f", {unfinished} not tried" if unfinished else ""))
     print(f"mutants: {summary}")
     if not given.sample and not given.only:
-        write_evidence(rows, summary, given)
+        left = [mutant for mutant, verdict, _ in results if verdict == "survived" and identity(mutant) not in reasons]
+        kept = (f"; {earlier} of the {tried} verdicts are kept from an earlier run of the same sources and tests "
+                f"(remove {VERDICTS.relative_to(ROOT)} to try every mutant again)")
+        write_evidence(rows, summary + kept, left, given)
     return 1 if problems else 0
 
 
@@ -234,7 +261,8 @@ def main():
     changed = candidates.changed_since(given.since) if given.sample else {}
     ranked = candidates.ranked(given.seed, changed, given.only)
     chosen = choose(ranked, given.sample or given.count, verdicts, given.jobs)
-    return judge(try_all(chosen, verdicts, given), given)
+    results = try_all(chosen, verdicts, given)
+    return judge(results, len(verdicts.earlier), given)
 
 
 if __name__ == "__main__":

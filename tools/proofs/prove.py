@@ -40,7 +40,7 @@ SUMMARY = re.compile(r"^\*\* (\d+) of (\d+) failed", re.M)
 COVERED = re.compile(r"^\[\S+\.coverage\.\d+\] .*\(lines (.*)\): (SATISFIED|FAILED)$", re.M)
 FAILED = re.compile(r"^\[(.*?)\] (?:line (\d+) )?(.*): FAILURE$", re.M)
 DEFAULT_UNWIND = 6
-LIMITS = ("cfg/limits.h", "cfg/limits_wire.h")
+LIMITS = proof_report.LIMITS
 UNREAD = ("seconds", "quick", "length")  # settings of a proof that change nothing of its result
 NO_GROUPS = ("defects.toml", "exceptions.toml")
 
@@ -381,10 +381,10 @@ def run(proofs, tools, jobs, stop_at=None, with_cover=True):
 def prove_all(proofs, names, jobs, everything, with_cover):
     tools = cbmc_folder()
     chosen = [proofs[name] for name in names] if names else list(proofs.values())
-    results = []
+    results, before = [], 0
     if not names and not everything:
         results = [result for result in map(kept, chosen) if result]
-        known = {result["name"] for result in results}
+        known, before = {result["name"] for result in results}, len(results)
         for result in results:
             show(result, ", unchanged")
         chosen = [proof for proof in chosen if proof["name"] not in known]
@@ -392,7 +392,7 @@ def prove_all(proofs, names, jobs, everything, with_cover):
     results += ran
     failed = [result["name"] for result in results if result["failures"]]
     if not names:
-        proof_report.write(proofs, results)
+        proof_report.write(proofs, results, before)
     print(f"{len(results) - len(failed)} of {len(results)} proofs hold"
           + (f"; not: {' '.join(failed)}" if failed else ""))
     return 1 if failed else 0
@@ -490,7 +490,8 @@ def main():
     if options.defects:
         return defects_found(proofs, options.names, options.jobs)
     if options.report:
-        proof_report.write(proofs, [result for result in map(kept, proofs.values()) if result])
+        results = [result for result in map(kept, proofs.values()) if result]
+        proof_report.write(proofs, results, len(results))
         return 0
     if options.quick:
         results, _, left = quick_results(proofs, options.jobs)
