@@ -41,6 +41,11 @@ static struct grpc_call *any_call(void)
     return c;
 }
 
+static bool whole_sound(const struct grpc_call *c, size_t room)
+{
+    return c->state != GRPC_CALL_WHOLE || c->message_len <= room;
+}
+
 /* What holds of a call before and after each piece of DATA. */
 static bool call_sound(const struct grpc_call *c)
 {
@@ -50,7 +55,7 @@ static bool call_sound(const struct grpc_call *c)
     bool prefix =
         c->state != GRPC_CALL_PREFIX ||
         (c->prefix_len < GRPC_PREFIX_BYTES && c->buffer == GRPC_BUFFERS && c->message_have == 0u);
-    return body && prefix && c->state < GRPC_CALL_STATES;
+    return body && prefix && whole_sound(c, room) && c->state < GRPC_CALL_STATES;
 }
 
 void proof_grpc_message(void)
@@ -94,4 +99,91 @@ void proof_grpc_timeout(void)
     request.deadline_ms = UINT64_MAX;
     parse_timeout(&request, any_view(ANY_LENGTH), now);
     CHECK(request.deadline_ms >= now);
+}
+
+/* --- the end of a header list and of a request --- */
+
+bool stub_text_is(const char *a, const char *b)
+{
+    CHECK(a == request.path && b != NULL);
+    return any_bool();
+}
+
+void stub_call_free(struct grpc_server *s, struct grpc_call *call)
+{
+    (void)s;
+    CHECK(call->stream != 0u);
+    call->stream = 0;
+}
+
+static const struct grpc_method methods[2] = {{"/a/b", 1}, {"/c/d", 2}};
+
+void proof_grpc_head(void)
+{
+    request.stream = 1;
+    request.state = GRPC_CALL_HEAD;
+    request.buffer = GRPC_BUFFERS;
+    request.flags = any_u8();
+    server.refusing = any_bool();
+    server.methods = methods;
+    server.methods_count = any_unsigned();
+    ASSUME(server.methods_count <= 2u);
+    head_complete(&server, &request);
+    CHECK(call_sound(&request) && request.state != GRPC_CALL_HEAD);
+    CHECK(request.state != GRPC_CALL_PREFIX || !server.refusing);
+}
+
+void proof_grpc_input_end(void)
+{
+    struct grpc_call *c = any_call();
+    struct grpc_event out = {0};
+    ASSUME(call_sound(c) && c->state != GRPC_CALL_HEAD && c->state != GRPC_CALL_RUNNING);
+    c->path[sizeof c->path - 1u] = '\0';
+    bool whole = c->state == GRPC_CALL_WHOLE;
+    bool ready = input_end(&server, c, &out);
+    CHECK(ready == whole && (!ready || (c->state == GRPC_CALL_RUNNING && c->prefix_len == 0u)));
+    CHECK(!ready || __CPROVER_r_ok(out.message.data, out.message.len));
+    CHECK(!ready || out.message.len <= GRPC_MESSAGE_BYTES_MAX);
+}
+
+/* --- the start of a connection, and its table of calls --- */
+
+static void check_buffer(const uint8_t *data, size_t cap, size_t least, size_t most)
+{
+    CHECK(cap >= least && cap <= most && __CPROVER_w_ok(data, cap));
+}
+
+/* What check_memory and check_windows of h2.c ask. */
+void stub_h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *m, uint64_t now_ms)
+{
+    (void)now_ms;
+    CHECK(c == &server.h2 && role == H2_SERVER);
+    check_buffer(m->rx, m->rx_cap, H2_RX_BYTES_MIN, SIZE_MAX);
+    check_buffer(m->tx, m->tx_cap, H2_TX_BYTES_MIN, H2_FRAME_MAX);
+    check_buffer(m->field, m->field_cap, 1u, UINT16_MAX);
+    check_buffer(m->scratch, m->scratch_cap, 1u, SIZE_MAX);
+    CHECK(m->streams == server.streams && m->streams_cap == H2_SERVER_STREAMS);
+    CHECK(m->table_size <= HPACK_TABLE_BYTES && m->window >= 1u && m->window <= INT32_MAX);
+    CHECK(m->connection_window >= H2_WINDOW_DEFAULT && m->connection_window <= INT32_MAX);
+}
+
+/* All calls are as call_sound and grpc_valid have them. */
+static bool calls_sound(const struct grpc_server *s)
+{
+    bool good = grpc_valid(s);
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        good = good && (s->calls[i].stream == 0u || call_sound(&s->calls[i]));
+    }
+    return good;
+}
+
+void proof_grpc_init(void)
+{
+    static const struct grpc_method method = {"/a/b", 1};
+    __CPROVER_havoc_object(&server);
+    grpc_init(&server, any_bool() ? &buffers : NULL, &method, any_bool() ? 1u : 0u, any_u64());
+    CHECK(calls_sound(&server) && server.held == 0u && !server.refusing);
+    for (unsigned i = 0; i < H2_SERVER_STREAMS; i++) {
+        CHECK(server.calls[i].stream == 0u);
+    }
 }

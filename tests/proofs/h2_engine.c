@@ -184,7 +184,7 @@ enum h2_step h2_stage_body(struct h2 *c, struct h2_event *event)
     return any_step_of(c);
 }
 
-void hpack_decoder_init(struct hpack_decoder *d, size_t allowed_size)
+void hpack_decoder_init(struct hpack_decoder *d, uint32_t allowed_size)
 {
     (void)d;
     CHECK(allowed_size <= HPACK_TABLE_BYTES);
@@ -224,12 +224,18 @@ void proof_h2_valid(void)
     CHECK(c->role == H2_SERVER || h2_streams_max(c) == c->peer_streams_max);
 }
 
-/* Times of the past, and a clock that stays far below its end. */
+/* Times lie in the past. */
+static bool times_sound(const struct h2 *c)
+{
+    return c->started_ms <= c->now_ms && c->credit_ms <= c->now_ms &&
+           c->tx_progress_ms <= c->now_ms && c->block.since_ms <= c->now_ms;
+}
+
+/* A clock that stays far below its end. */
 static struct h2 *any_times(void)
 {
     struct h2 *c = any_state();
-    ASSUME(c->now_ms <= INT64_MAX && c->started_ms <= c->now_ms && c->credit_ms <= c->now_ms);
-    ASSUME(c->tx_progress_ms <= c->now_ms && c->block.since_ms <= c->now_ms);
+    ASSUME(c->now_ms <= INT64_MAX && times_sound(c));
     return c;
 }
 
@@ -289,28 +295,109 @@ void proof_h2_settings_ack(void)
 }
 
 /* The state of a frame whose header was checked: check_frame, and stage_header after it. */
-static void any_frame(struct h2 *c)
+static bool fixed_sound(const struct h2 *c)
 {
-    const struct frame_rule *rule = rule_of(&c->frame);
-    uint32_t prefix = prefix_bytes(&c->frame, rule);
-    ASSUME(c->frame.length <= H2_FRAME_MAX && c->frame.length <= rule->length_max);
-    ASSUME(c->frame.length >= rule->length_min && c->frame.length >= prefix);
-    ASSUME(stream_allowed(&c->frame, rule));
-    c->left = c->frame.length;
-    c->padding = 0;
-    uint32_t fixed = c->frame.length < rule->fixed ? c->frame.length : rule->fixed;
-    c->fixed = fixed + prefix;
-    c->stage = H2_STAGE_FIXED;
+    const struct h2_frame *f = &c->frame;
+    const struct frame_rule *rule = rule_of(f);
+    uint32_t prefix = prefix_bytes(f, rule);
+    uint32_t fixed = f->length < rule->fixed ? f->length : rule->fixed;
+    return f->length <= H2_FRAME_MAX && f->length <= rule->length_max &&
+           f->length >= rule->length_min && f->length >= prefix && stream_allowed(f, rule) &&
+           c->left == f->length && c->padding == 0u && c->fixed == fixed + prefix;
 }
 
 void proof_h2_fixed(void)
 {
     struct h2 *c = any_step();
     struct h2_event event;
-    any_frame(c);
-    ASSUME(connection_sound(c));
+    c->stage = H2_STAGE_FIXED;
+    ASSUME(fixed_sound(c) && connection_sound(c));
     CHECK(step_known(stage_fixed(c, &event)));
     CHECK(c->rx_pos <= c->rx_len && c->left <= H2_FRAME_MAX);
+    CHECK(connection_sound(c));
+}
+
+/* h2_init clears these two, each as a whole: CBMC follows its own memset by bytes, and not here. */
+void *memset(void *to, int byte, size_t n)
+{
+    CHECK(byte == 0 && __CPROVER_w_ok(to, n));
+    if (to == &connection) {
+        CHECK(n == sizeof connection);
+        connection = (struct h2){0};
+    } else {
+        CHECK(to == streams && n % sizeof streams[0] == 0u);
+        for (unsigned i = 0; i < TABLE; i++) {
+            streams[i] = i < n / sizeof streams[0] ? (struct h2_stream){0} : streams[i];
+        }
+    }
+    return to;
+}
+
+/* What the stages leave to each other; receive_step finds it at each step. */
+static bool stage_sound(const struct h2 *c)
+{
+    switch (c->stage) {
+    case H2_STAGE_PREFACE:
+        return c->role == H2_SERVER && c->preface_have < H2_PREFACE_BYTES && c->left == 0u &&
+               c->padding == 0u;
+    case H2_STAGE_HEADER:
+        return c->left == 0u && c->padding == 0u;
+    case H2_STAGE_FIXED:
+        return fixed_sound(c);
+    case H2_STAGE_SKIP:
+        return c->left > 0u && c->left <= H2_FRAME_MAX && c->padding == 0u;
+    default:
+        return true; /* the stages of the other files: proof_h2_fragment and proof_h2_body */
+    }
+}
+
+void proof_h2_receive(void)
+{
+    struct h2 *c = any_step();
+    struct h2_event event;
+    ASSUME(stage_sound(c));
+    CHECK(step_known(receive_step(c, &event)));
+    CHECK(connection_sound(c));
+    CHECK(c->failure != STATUS_OK || stage_sound(c));
+}
+
+/* The base case of the induction: what the owner gives is as h2.h asks, and nothing else is set. */
+void proof_h2_init(void)
+{
+    __CPROVER_havoc_object(&connection);
+    __CPROVER_havoc_object(streams);
+    struct view rx = any_view(ANY_LENGTH);
+    uint8_t other;
+    struct h2_memory m = {
+        .rx = (uint8_t *)rx.data,
+        .rx_cap = rx.len,
+        .tx_cap = any_length(H2_FRAME_MAX),
+        .field = &other,
+        .field_cap = any_u16(),
+        .scratch = &other,
+        .scratch_cap = any_u16(),
+        .streams = streams,
+        .streams_cap = any_unsigned(),
+        .window = any_u32(),
+        .connection_window = any_u32(),
+        .table_size = any_u32(),
+    };
+    m.tx = any_memory(m.tx_cap);
+    ASSUME(memory_sound(&m));
+    h2_init(&connection, any_bool() ? H2_SERVER : H2_CLIENT, &m, any_u64());
+    CHECK(connection_sound(&connection) && stage_sound(&connection));
+    CHECK(connection.failure == STATUS_OK && !connection.building);
+    CHECK(times_sound(&connection));
+    CHECK(streams[0].id == 0u && (m.streams_cap < 2u || streams[1].id == 0u));
+}
+
+void proof_h2_set_time(void)
+{
+    struct h2 *c = any_times();
+    uint64_t now = c->now_ms + any_u32(); /* the clock moves by 49 days at most at a time */
+    ASSUME(now - c->credit_ms <= UINT32_MAX);
+    h2_set_time(c, now);
+    CHECK(c->now_ms == now && times_sound(c) && connection_sound(c));
 }
 
 void proof_h2_refused(void)

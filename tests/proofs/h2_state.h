@@ -18,9 +18,10 @@
 #include "wire/h2_internal.h"
 
 /*
- * Entries of the table. Functions reach it through h2_stream_find and h2_stream_new, so two entries
- * stand for a table of any size: the one that is found, and any other. Functions that loop over the
- * table have proofs whose settings define the real size.
+ * Entries of the table in all proofs. Most functions reach it through h2_stream_find and
+ * h2_stream_new, so two entries stand for a table of any size: the one that is found, and any
+ * other. The loops over the table (h2_valid, SETTINGS, sweep, due frames) are proved for two
+ * entries only.
  */
 #ifndef TABLE
 #define TABLE 2u

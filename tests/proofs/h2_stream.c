@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams, output and DATA of HTTP/2: each function once, from any state of a connection that
- * connection_sound of h2_state.h allows, and the same again after it. The tables have their real
- * size. HPACK is a stub.
+ * connection_sound of h2_state.h allows, and the same again after it. The table has two streams
+ * and the one of HPACK, which is unread, two entries (h2_stream.toml).
  */
 #define PROOF_CONTENT_IS_ANY
 #include "h2_state.h"
@@ -326,4 +326,84 @@ void proof_h2_send_data(void)
 static bool step_known(enum h2_step step)
 {
     return step == H2_STEP_AGAIN || step == H2_STEP_EVENT || step == H2_STEP_STARVED;
+}
+
+/* --- errors, frames that are due, and DATA --- */
+
+void proof_h2_errors(void)
+{
+    struct h2 *c = any_state();
+    ASSUME(c->failure != STATUS_OK || room_of(c) >= H2_GOAWAY_BYTES);
+    enum h2_error code = (enum h2_error)(any_u8() % (H2_HTTP_1_1_REQUIRED + 1u));
+    switch (any_u8()) {
+    case 0: {
+        enum status why = (enum status)(any_u8() % STATUS_COUNT);
+        ASSUME(why != STATUS_OK && why != STATUS_MORE);
+        h2_fail(c, why, code);
+        CHECK(c->failure != STATUS_OK);
+        break;
+    }
+    case 1:
+        ASSUME(code != H2_NO_ERROR);
+        CHECK(h2_connection_error(c, code) == H2_STEP_AGAIN && c->failure != STATUS_OK);
+        break;
+    default:
+        h2_charge(c);
+        break;
+    }
+    CHECK(connection_sound(c));
+}
+
+void proof_h2_stream_errors(void)
+{
+    struct h2 *c = any_step();
+    struct h2_event event;
+    enum h2_error code = (enum h2_error)(any_u8() % (H2_HTTP_1_1_REQUIRED + 1u));
+    if (any_bool()) {
+        struct h2_stream *s = any_stream(c);
+        ASSUME(s->state == H2_STREAM_OPEN);
+        CHECK(h2_stream_error(c, s, code, &event) == H2_STEP_EVENT);
+        CHECK(s->id == 0u && event.kind == H2_EVENT_RESET);
+    } else {
+        uint32_t id = any_u32() & H2_STREAM_MAX;
+        ASSUME(id != 0u && h2_stream_find(c, id) == NULL);
+        CHECK(h2_stranger_error(c, id, code) == H2_STEP_AGAIN);
+    }
+    CHECK(connection_sound(c));
+}
+
+void proof_h2_due(void)
+{
+    struct h2 *c = any_state();
+    if (any_bool()) {
+        h2_send_due(c);
+    } else {
+        h2_reset(c, any_u32(), (enum h2_error)(any_u8() % (H2_HTTP_1_1_REQUIRED + 1u)));
+    }
+    CHECK(connection_sound(c));
+}
+
+void proof_h2_on_data(void)
+{
+    struct h2 *c = any_step();
+    struct h2_event event;
+    struct h2_frame *f = &c->frame;
+    f->type = H2_DATA;
+    ASSUME(f->stream != 0u && f->length <= H2_FRAME_MAX);
+    /* stage_fixed of h2.c has consumed the octet of the padding's length */
+    uint8_t octet = any_u8();
+    size_t n = (f->flags & H2_FLAG_PADDED) != 0u ? 1u : 0u;
+    ASSUME(f->length >= n && c->left == f->length - n && c->padding == 0u);
+    ASSUME(c->stage == (c->left > 0u ? H2_STAGE_SKIP : H2_STAGE_HEADER));
+    CHECK(step_known(h2_on_data(c, (struct view){&octet, n}, &event)));
+    CHECK(connection_sound(c));
+}
+
+void proof_h2_body(void)
+{
+    struct h2 *c = any_step();
+    struct h2_event event;
+    ASSUME(c->stage == H2_STAGE_BODY);
+    CHECK(step_known(h2_stage_body(c, &event)));
+    CHECK(connection_sound(c));
 }
