@@ -117,3 +117,64 @@ void proof_x509_search(void)
     struct search found = search_subtrees(&s, any_view(ANY_LENGTH), any_bool(), &budget);
     CHECK(budget <= before && (!found.hit || found.some));
 }
+
+bool stub_permits_name(const struct x509_cert *ca, const struct der *name, uint32_t *budget)
+{
+    (void)ca;
+    stub_check_view(name->content);
+    stub_check_view(name->whole);
+    uint32_t left = any_u32();
+    ASSUME(left <= *budget);
+    *budget = left;
+    return any_bool();
+}
+
+void proof_x509_permits(void)
+{
+    struct view der = any_view(ANY_LENGTH);
+    /* of its members the function reads the names alone, and of the other certificate none */
+    static struct x509_cert ca;
+    static struct x509_cert cert;
+    cert.names = der;
+    uint32_t budget = any_u32();
+    uint32_t before = budget;
+    struct view name = {0};
+    bool good = x509_permits(&ca, &cert, &budget, &name);
+    CHECK(budget <= before && (good || view_within(name, der)));
+}
+
+struct search stub_search_subtrees(const struct subject *s, struct view subtrees, bool excludes,
+                                   uint32_t *budget)
+{
+    (void)excludes;
+    stub_check_view(s->domain);
+    stub_check_view(s->local);
+    stub_check_view(s->address);
+    stub_check_view(subtrees);
+    uint32_t left = any_u32();
+    ASSUME(left <= *budget);
+    *budget = left;
+    struct search found = {.some = any_bool()};
+    found.hit = found.some && any_bool();
+    return found;
+}
+
+/* A name without constraints of its kind is permitted, as long as the budget lasts. */
+void proof_x509_name_permitted(void)
+{
+    struct view der = any_view(ANY_LENGTH);
+    static struct x509_cert ca; /* of its members the stub of the search takes two */
+    ca.permitted = any_view(ANY_LENGTH);
+    ca.excluded = any_view(ANY_LENGTH);
+    struct der name = {any_u8(), der, der};
+    uint32_t budget = any_u32();
+    uint32_t before = budget;
+    bool good = permits_name(&ca, &name, &budget);
+    CHECK(budget <= before && (!good || budget > 0u));
+}
+
+void proof_x509_hits(void)
+{
+    struct subject s = any_subject();
+    (void)constraint_hits(&s, any_view(ANY_LENGTH), any_bool());
+}
