@@ -13,6 +13,7 @@ from unittest import mock
 from test_gates import ROOT, Tree
 
 import evidence  # noqa: E402  test_gates has set the path
+import gate_tests  # noqa: E402
 import make_part  # noqa: E402
 import page  # noqa: E402
 import part  # noqa: E402
@@ -299,6 +300,46 @@ class TheParts(unittest.TestCase):
             for path in homes:
                 self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
                                 f"{name} does not read {path}")
+
+
+GATE_TESTS = """import check_one
+class One(Tree):
+    def check(self):
+        return check_one.check(self.root).findings
+    def found(self, word):
+        self.assert_found(self.check(), word)
+    def test_seeded(self):
+        self.found("x")
+    def test_clean(self):
+        self.assert_clean(check_one.check(self.root))
+class Two(Tree):
+    def test_clean(self):
+        self.assert_clean(check_two.check(self.root))
+"""
+
+
+class GateTests(unittest.TestCase):
+    def test_rule(self):
+        """A gate whose tests are all of a clean tree is an orphan."""
+        tree = Tree()
+        tree.setUp()
+        self.addCleanup(tree.doCleanups)
+        for name in ("one", "two"):
+            tree.write(f"tools/gates/check_{name}.py", f'"""Looks for {name}."""\n')
+        tree.write("tests/gates/test_x.py", GATE_TESTS)
+        found = gate_tests.read(tree.root)
+        self.assertEqual(found["one"], ("Looks for one.", {"test_x.One": ["test_seeded"]}))
+        self.assertEqual(gate_tests.orphans(found), ["two"])
+
+    def test_every_gate_can_fail(self):
+        found = gate_tests.read(ROOT)
+        self.assertGreater(len(found), 20)
+        self.assertEqual(gate_tests.orphans(found), [])
+
+    def test_a_test_that_fails_ends_it(self):
+        with self.assertRaises(SystemExit):
+            make_part.run_tests(["test_evidence.GateTests.no_such_test"])
+        self.assertEqual(make_part.run_tests(["test_evidence.GateTests.test_rule"]), 1)
 
 
 class Statements(unittest.TestCase):

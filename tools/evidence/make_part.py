@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the parts of the evidence that no other target makes: `make evidence-NAME` calls it.
 
-  tools/evidence/make_part.py requirements | threats | misra | memory | sandbox | binary | sbom | twice | defects
+  tools/evidence/make_part.py requirements | threats | gates | misra | memory | sandbox | binary | sbom | twice
+                              | defects
 
 Each part is what the gate or tool of its subject finds, as a table. A part whose tool fails is not written.
 """
@@ -28,6 +29,7 @@ import check_misra  # noqa: E402
 import check_requirements  # noqa: E402
 import check_stack  # noqa: E402
 import check_threats  # noqa: E402
+import gate_tests  # noqa: E402
 import lint  # noqa: E402
 import part  # noqa: E402
 import requirements  # noqa: E402
@@ -97,6 +99,40 @@ def make_threats():
         ["from whom", *check_threats.HEAD], rows,
         ["Threats that nobody thought of. The section Out of scope of the threat model names those that are left out."],
         [page])
+
+
+# --- the gates themselves ------------------------------------------------------------------------------
+
+
+def run_tests(names):
+    """How many tests of tests/gates ran; a test that fails or is skipped ends the program."""
+    done = subprocess.run([sys.executable, "-B", "-m", "unittest", *names], cwd=ROOT / "tests/gates", text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    ran = re.search(r"^Ran (\d+) tests? in ", done.stdout, re.M)
+    if done.returncode or not ran or "skipped=" in done.stdout or int(ran[1]) != len(names):
+        stop(f"the tests of the gates fail: {done.stdout[-2000:]}")
+    return int(ran[1])
+
+
+def make_gates():
+    found = gate_tests.read(ROOT)
+    alone = gate_tests.orphans(found)
+    if alone:
+        stop(f"no test in tests/gates shows that these gates can fail: {', '.join(alone)}")
+    names = sorted({f"{group}.{test}" for _, groups in found.values() for group, tests in groups.items()
+                    for test in tests})
+    count = run_tests(names)
+    rows = [(name, re.split(r"(?<=\.) (?=[A-Z])", text)[0],
+             "\n".join(f"tests/gates/{group.replace('.', '.py ')}: {len(tests)}" for group, tests in groups.items()))
+            for name, (text, groups) in found.items()]
+    part.write_part(
+        "gates", "Gates, and the tests that show that each can fail", own(), "make evidence-gates",
+        f"{len(found)} gates, each with a test of a seeded violation; {count} such tests ran for this page and pass",
+        ("gate", "what it checks", "tests that look for a finding"), rows,
+        ["That each rule of a gate has a violation of its own: the tests are found by what they call (`assert_found` "
+         "or `findings`), and a gate without any fails. How much of its rules they cover was not measured.",
+         "That the gates are all that is needed: they look for what somebody thought of."],
+        [part.keep("gate-tests.txt", "".join(f"{name}\n" for name in names))])
 
 
 # --- MISRA --------------------------------------------------------------------------------------------
@@ -398,12 +434,12 @@ def make_defects():
         + ", ".join(f"{count} by {tool}" for tool, count in sorted(tools.items())),
         ("tool", "file", "defect", "target", "found by"), rows,
         ["The defects were made by hand: they are those that somebody thought of. The part about mutants has others.",
-         "The gates of make check have seeded violations of their own in tests/gates, which are not counted here."],
+         "The gates of make check have seeded violations of their own, which the part about gates lists."],
         [part.keep("defects.txt", output)])
 
 
-PARTS = {"requirements": make_requirements, "threats": make_threats, "misra": make_misra, "memory": make_memory,
-         "sandbox": make_sandbox, "binary": make_binary, "sbom": make_sbom, "twice": make_twice,
+PARTS = {"requirements": make_requirements, "threats": make_threats, "gates": make_gates, "misra": make_misra,
+         "memory": make_memory, "sandbox": make_sandbox, "binary": make_binary, "sbom": make_sbom, "twice": make_twice,
          "defects": make_defects}
 
 

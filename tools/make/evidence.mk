@@ -8,14 +8,14 @@ evidence: deps-all
 evidence-page:
 	@/usr/bin/python3 tools/evidence/evidence.py --page
 
-EVIDENCE_PARTS := $(addprefix evidence-,requirements threats misra memory sandbox binary sbom twice defects)
+EVIDENCE_PARTS := $(addprefix evidence-,requirements threats gates misra memory sandbox binary sbom twice defects)
 .PHONY: $(EVIDENCE_PARTS)
 $(EVIDENCE_PARTS): deps-all
 	@$(with_go) BUILD_ID='$(BUILD_ID)' REVISION=$(REVISION) CREATED=$(CREATED) \
 		/usr/bin/python3 tools/evidence/make_part.py $(@:evidence-%=%)
 
-evidence-misra: $(BUILD)/lint/flags
-evidence-memory evidence-sandbox evidence-binary: all
+evidence-gates evidence-misra: $(BUILD)/lint/flags
+evidence-gates evidence-memory evidence-sandbox evidence-binary: all
 evidence-sbom evidence-twice: image
 
 # With what shows that they can fail; proofs and model write the part, so they come last.
