@@ -55,7 +55,8 @@ NOT_SHOWN = [
     "and that the agent does each of its jobs again and again. It is searched with one fault. With two agents, "
     "`make model` searches it for one claim, and `make model-deep` for two.",
     "While the agent works for one claim, the model keeps the pod and the API object of the other claim as they are "
-    "(MAY_MOVE in claim.pml). The reason that this hides no broken property is an argument; no search checks it.",
+    "(MAY_MOVE in claim.pml). The reason that this hides no broken property is an argument; only `one-fault` was once "
+    "searched without this reduction, and nothing was broken.",
     "The model never loses the store or the CDI root while the agent works for a claim (busy_for in claim.pml).",
     "In the model, the memory of a device is in use exactly while the container of its claim runs.",
     "The comparison with the simulator shows each step of a claim to be one that the model allows from that claim's "
@@ -220,7 +221,8 @@ def write_evidence():
              "; ".join(text for key, text in PROPERTIES.items() if key != "not_released"),
              f"{r['states']:,} states, {r['transitions']:,} transitions, depth {r['depth']:,}", f"{r['seconds']} s"]
             for name, r in checked["results"].items()]
-    missing = [] if deep else ["`make model-deep` (two claims, two faults) was not run in this build."]
+    missing = [] if deep else ["`make model-deep` (two claims with two faults; two claims and two agents until all is "
+                               "released) was not run in this build."]
     if found:
         rows += [["defect " + name, d["about"], PROPERTIES[d["property"]], "found", f"{d['seconds']} s"]
                  for name, d in found.items()]
