@@ -59,7 +59,7 @@ class Campaign(unittest.TestCase):
         ledger = root / "LEDGER.md"
         ledger.write_text(f"head\n{campaign.BEGIN}\nold\n{campaign.END}\ntail\n")
         for name, value in (("DATA", root / "campaign.json"), ("COPY", root / "build/campaign.json"),
-                            ("LEDGER", ledger), ("release", lambda: "1.0.0"),
+                            ("LEDGER", ledger),
                             ("code_sum", lambda target: f"{target} of today")):
             patch = mock.patch.object(campaign, name, value)
             patch.start()

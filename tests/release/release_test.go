@@ -96,10 +96,13 @@ func makeParts(t *testing.T) parts {
 	if _, err := run(images, nil, "go", "build", "-o", image, "."); err != nil {
 		t.Fatal(err)
 	}
+	archive := filepath.Join(p.folder, "archive.a")
+	write(archive, "objects")
 	for machine, uname := range map[string]string{"amd64": "x86_64", "arm64": "aarch64"} {
 		out := filepath.Join(p.folder, machine)
 		_, err := run(images, nil, image, "--root", root, "--out", out, "--binary", agent, "--machine", uname,
-			"--build", "v1", "--revision", commit, "--created", "1700000000", "--musl", "1.2.3")
+			"--build", "v1", "--revision", commit, "--created", "1700000000", "--musl", "1.2.3", "--musl-file", archive,
+			"--libgcc", "12.2.0", "--libgcc-file", archive)
 		write(filepath.Join(out, name+".debug"), "symbols of "+machine)
 		if err := errors.Join(err, os.WriteFile(filepath.Join(out, name), must(os.ReadFile(agent)), 0o755)); err != nil {
 			t.Fatal(err)

@@ -72,14 +72,6 @@ def code_sum(target):
     return digest.hexdigest()[:16]
 
 
-def release():
-    """The newest release of the changelog, with a plus behind it when there are changes since."""
-    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    newest = next(word for word in headings if word != "Unreleased")
-    tagged = git("tag", "--points-at", "HEAD").split()
-    return newest if f"v{newest}" in tagged else newest + "+"
-
-
 def read_data():
     """The rows of both files; of two rows of a target on the same code, the one with more executions."""
     best = {}
@@ -155,7 +147,7 @@ def add(row, result, build, spent):
         row["features"] = max(row["features"], result.features)
     row["inputs"] = max(row["inputs"], result.corpus)
     row["findings"] += len(result.findings)
-    row["commit"], row["release"] = part.commit(), release()
+    row["commit"], row["release"] = part.commit(), part.release()
     row["date"] = datetime.date.today().isoformat()
 
 
