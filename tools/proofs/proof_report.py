@@ -12,14 +12,14 @@ ROOT = reading_functions.ROOT
 HEAD = ["proof", "functions", "input", "properties", "lines reached", "seconds"]
 EXCEPTIONS = "tests/proofs/exceptions.toml"
 LIMITS = ("cfg/limits.h", "cfg/limits_wire.h")
-UNLISTED = "src/host/apiserver/tls_hello.c"  # reads the ServerHello
+LISTED = (*reading_functions.FOLDERS, *reading_functions.FILES)
 INCLUDED = re.compile(r'^#include "(\w+\.h)"', re.M)
 STREAMS = re.compile(r"^#define (?:TABLE|STREAMS) (\d+)u$", re.M)  # of a harness: entries of its table of streams
 NOT_SHOWN = [
     "What a function computes is shown only where a harness states it: the proofs are of memory safety, overflow, "
     "assertions and the ranges that headers promise.",
-    "A proof holds for one call in any state that its harness allows; that every caller keeps to such states is shown "
-    "by the caller's own proof or by its assertions, not by this one.",
+    "A proof holds for one call in any state that its harness allows. That a caller keeps to such states is shown by "
+    "the caller's own proof or by its assertions; where a caller has neither, nothing shows it.",
     "Loops with a contract are cut at their head: the contract is checked by CBMC, but blocks after them are entered "
     "in more states than the program has.",
     "The proofs are of the sources as goto-cc reads them, for 64 bits, and not of the machine code of the compiler.",
@@ -114,7 +114,7 @@ def folders_outside():
     """Folders of src whose functions are not on the list; what is listed below one is named behind it."""
     names = [f"src/{path.name}" for path in sorted((ROOT / "src").iterdir())
              if path.is_dir() and f"src/{path.name}" not in reading_functions.FOLDERS and any(path.rglob("*.c"))]
-    inner = {name: [one for one in reading_functions.FOLDERS if one.startswith(name + "/")] for name in names}
+    inner = {name: [one for one in LISTED if one.startswith(name + "/")] for name in names}
     return [name + (f" (except {', '.join(inner[name])})" if inner[name] else "") for name in names]
 
 
@@ -128,15 +128,15 @@ def own_not_shown(proofs, listed, shown):
         f"{len(listed) - shown} of the {len(listed)} functions have no proof: {EXCEPTIONS} gives the reason for each, "
         "and names the fuzz target or unit test that stands in.",
         "The list of functions that read bytes of a peer or of a disk is made of "
-        f"{', '.join(reading_functions.FOLDERS)} alone. Functions of {', '.join(folders_outside())} that read "
-        "such bytes are not on it" + ("." if UNLISTED in dict(listed) else f"; {UNLISTED} has some."),
+        f"{', '.join(LISTED)} alone. Functions of {', '.join(folders_outside())} that read "
+        "such bytes are not on it.",
     ]
 
 
 def summary_of(proofs, held, listed, shown, kept):
     reached, total = count_lines(held)
     return (f"{len(held)} of {len(proofs)} proofs hold; they cover {shown} of {len(listed)} functions of "
-            f"{', '.join(reading_functions.FOLDERS)} that read bytes of a peer or of a disk; "
+            f"{', '.join(LISTED)} that read bytes of a peer or of a disk; "
             f"{sum(result['properties'] for result in held)} properties; "
             f"{reached} of {total} lines of the functions that they enter are reached; {defects_text()}; "
             f"{len(held) - kept} proofs ran for this page, and {kept} results are kept from an earlier run "
