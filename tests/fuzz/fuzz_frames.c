@@ -55,7 +55,7 @@ struct frame {
     uint32_t stream;
     struct view payload;
     bool in_list;         /* a header list has begun and not ended */
-    bool interrupts;      /* and this frame does not belong to it: RFC 9113 6.10 */
+    bool interrupts;      /* the frame does not continue that list: RFC 9113 6.10 */
     bool unknown;         /* its stream is not open */
     bool closed;          /* its stream was open once */
     uint32_t goaway_last; /* of the GOAWAYs received before */

@@ -479,6 +479,11 @@ static void look_attributes(void)
     }
 }
 
+static bool equal_counters(const struct device_reading *a, const struct device_reading *b)
+{
+    return a->counted == b->counted && memcmp(a->ecc, b->ecc, sizeof a->ecc) == 0;
+}
+
 /*
  * Whether two readings have the same counters. While unhealthy_components can be read, only a
  * complete reading has any (rule R2 of dra/health.h): one of the two may have none then.
@@ -486,8 +491,7 @@ static void look_attributes(void)
 static bool same_counters(const struct device_reading *a, const struct device_reading *b)
 {
     bool none = a->counted == 0u || b->counted == 0u;
-    bool same = a->counted == b->counted && memcmp(a->ecc, b->ecc, sizeof a->ecc) == 0;
-    return same || (a->listed && none);
+    return equal_counters(a, b) || (a->listed && none);
 }
 
 /* Readings of `table` with counters, beside a list: complete ones, as those of a first look are. */
@@ -497,14 +501,11 @@ static void same_complete(void)
         const struct device_reading *r = &table.device[i].reading;
         int index = devices_numbered(&other, table.device[i].number);
         if (r->listed && r->counted != 0u && index >= 0) {
-            const struct device_reading *wanted = &other.device[index].reading;
-            CHECK(r->counted == wanted->counted);
-            CHECK(memcmp(r->ecc, wanted->ecc, sizeof r->ecc) == 0);
+            CHECK(equal_counters(r, &other.device[index].reading));
         }
     }
 }
 
-/* Whether two readings say the same. */
 static bool same_readings(const struct device_reading *a, const struct device_reading *b)
 {
     bool same = a->reasons == b->reasons && a->listed == b->listed && a->known == b->known &&

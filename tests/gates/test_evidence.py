@@ -268,6 +268,10 @@ class TheParts(unittest.TestCase):
             for path in (*about["reads"], *evidence.EVERY_PART_READS):
                 self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
 
+    def assert_read(self, name, about, path):
+        self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
+                        f"{name} does not read {path}")
+
     @staticmethod
     def modules_of(path):
         """A tool, and the modules of its folder that it imports, without part.py."""
@@ -288,8 +292,7 @@ class TheParts(unittest.TestCase):
             tool = writers[name]
             own = {"tools/evidence/make_part.py"} if name in make_part.PARTS else self.modules_of(tool)
             for path in own:
-                self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
-                                f"{name} does not read {path}")
+                self.assert_read(name, about, path)
         self.assertEqual(set(writers), set(evidence.read_list()))
 
     def test_the_files_of_make_are_read(self):
@@ -298,8 +301,7 @@ class TheParts(unittest.TestCase):
             homes = {str(path.relative_to(ROOT)) for path in ROOT.glob("tools/make/*.mk")
                      if re.search(rf"^{goal}:", path.read_text(), re.M)} - {"tools/make/evidence.mk"}
             for path in homes:
-                self.assertTrue(any(path == read or path.startswith(read + "/") for read in about["reads"]),
-                                f"{name} does not read {path}")
+                self.assert_read(name, about, path)
 
 
 GATE_TESTS = """import check_one

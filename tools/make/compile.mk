@@ -8,7 +8,7 @@ AR := gcc-ar
 OBJCOPY := objcopy
 CLANG := clang-19
 CLANGXX := clang++-19
-# Only objects of tests are compiled through ccache; objects of an image or a release are compiled anew each time. The debug
+# The build uses ccache for the objects of tests alone, and compiles those of an image or a release each time. The debug
 # information of an object names the folder, so ccache finds it again only for a clone in the same folder, such as CI's.
 # `make demo` does not install ccache and compiles without it.
 CCACHE_PROGRAM := $(shell command -v ccache)
