@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -56,11 +57,15 @@ func besideDevicePlugin(t *testing.T) {
 	}
 	ready("true")
 	// The agent connects by the path of its own pod.
-	plugin, err := net.Listen("unix", filepath.Join(directory, "neuron.sock"))
+	socket := filepath.Join(directory, "neuron.sock")
+	plugin, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plugin.Close()
+	defer func() { // a second run of the test on this node makes the socket again
+		plugin.Close()
+		os.Remove(socket)
+	}()
 	told("NeuronDevicePluginFound", "Warning", "directory="+devicePlugins+" ", "socket=neuron.sock")
 	ready("false")
 	_, err = kubectl("-n", agentNamespace, "exec", "daemonset/"+daemonSet, "--", "neuron-dra-agent", "check")
