@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evidence page: parts that are missing, broken or of other files."""
 
+import collections
+import contextlib
 import html.parser
+import io
 import json
 import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 from unittest import mock
 
 from test_gates import ROOT, Tree
 
-import evidence  # noqa: E402  test_gates has set the path
+import coverage  # noqa: E402  test_gates has set the path
+import evidence  # noqa: E402
 import gate_tests  # noqa: E402
+import host_coverage  # noqa: E402
 import make_part  # noqa: E402
 import page  # noqa: E402
 import part  # noqa: E402
+import proof_report  # noqa: E402
 import requirements  # noqa: E402
 import vex  # noqa: E402
 
@@ -191,6 +198,91 @@ class Page(unittest.TestCase):
         self.made()
         self.assertEqual((self.root / "build/runs").read_text(), "run\n")
 
+    def goal(self, before="", after=""):
+        """A goal that writes its part between two lines of shell."""
+        writer = f"import sys; sys.path[:0] = [{str(ROOT / 'tools/evidence')!r}]; import part; " \
+                 f"part.ROOT = {str(self.root)!r}; part.PARTS = {part.PARTS!r}; " \
+                 "part.write_part('first', 'T', {}, 'c', 'the result', [], [], [])"
+        (self.root / "Makefile").write_text(
+            f'one: ## it\n\t@echo run >>build/runs{before}; python3 -B -c "{writer}"{after}\n')
+        lists = self.root / "tools/evidence/parts.toml"
+        lists.write_text(lists.read_text().partition("[second]")[0])
+        self.commit("A goal")
+        (self.root / "build").mkdir(exist_ok=True)
+        requirements.goals_of.cache_clear()
+
+    def runs(self):
+        return (self.root / "build/runs").read_text().count("run")
+
+    def test_goal_that_writes_and_then_fails(self):
+        """The result is shown as failed, now and by a later page, and the next call makes it again."""
+        self.goal(after="; exit 3")
+        for count in (1, 2):
+            code, text = self.made()
+            self.assertEqual((code, self.runs()), (1, count))
+            self.assertIn('<span class="badge failed">failed</span>', text)
+            self.assertIn("the result", text)
+            self.assertEqual(text.count("This part failed, and its result does not count: made of commit"), 1)
+            self.assertIn("make one failed: build/evidence/logs/first.log", text)
+            self.assertEqual(self.made("--page")[0], 1)
+        self.goal()
+        self.assertEqual(self.made()[0], 0)
+        self.assertEqual(self.runs(), 3)
+
+    def test_goal_that_fails_leaves_an_older_part(self):
+        """What an earlier goal wrote did not fail: it is of its commit still."""
+        self.goal()
+        self.made()
+        older = self.git("rev-parse", "HEAD").strip()
+        (self.root / "Makefile").write_text("one: ## it\n\t@exit 3\n")
+        (self.root / "src/base/good.c").write_text("changed")
+        self.commit("A goal that fails")
+        code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertIn("what it reads has changed since; make one failed", text)
+        self.git("checkout", "-q", older)
+        self.assertEqual(self.made("--page")[0], 0)
+
+    def test_goal_that_goes_back_and_fails(self):
+        """An older part becomes current while its goal fails: the goal failed all the same."""
+        self.goal()
+        self.made()
+        older = self.git("rev-parse", "HEAD").strip()
+        (self.root / "Makefile").write_text(f"one: ## it\n\t@git checkout -q {older}; exit 3\n")
+        (self.root / "src/base/good.c").write_text("changed")
+        self.commit("A goal that goes back")
+        code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertIn('<span class="badge failed">', text)
+
+    def test_head_that_moves(self):
+        """Results of files before a commit, stamped with that commit, do not count."""
+        author = "-c user.name=n -c user.email=e@example.com"
+        self.goal(before=f"; git {author} commit -q --allow-empty -m moved")
+        code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertRegex(text, r"the files changed from [0-9a-f]{40} to [0-9a-f]{40} while make one ran")
+        self.goal()
+        self.assertEqual(self.made()[0], 0)
+
+    def test_goal_that_changes_files(self):
+        """No later goal runs on files of no commit."""
+        self.goal(before="; echo changed >>Makefile")
+        lists = self.root / "tools/evidence/parts.toml"
+        lists.write_text(lists.read_text() + lists.read_text().replace("[first]", "[later]"))
+        self.commit("A later part")
+        code, text = self.made()
+        self.assertEqual((code, self.runs()), (1, 1))
+        self.assertRegex(text, r"the files changed from [0-9a-f]{40} to [0-9a-f]{40}-dirty while")
+
+    def test_part_of_a_tool_that_fails_alone(self):
+        """A goal that somebody calls by hand writes why it fails."""
+        self.write("first", failed="2 proofs fail")
+        code, text = self.made("--page")
+        self.assertEqual(code, 1)
+        self.assertIn("2 proofs fail", text)
+        self.assertIn('<span class="badge failed">', text)
+
     def test_goal_that_fails(self):
         (self.root / "Makefile").write_text("one: ## it\n\t@exit 3\n")
         self.commit("A goal")
@@ -200,6 +292,69 @@ class Page(unittest.TestCase):
     def test_file_that_is_gone(self):
         self.write("first", files=["files/gone.txt"])
         self.assertIn("files/gone.txt: not there", self.made("--page")[1])
+
+
+class Failing(unittest.TestCase):
+    """Tools that write their part and then fail say so in it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.written = mock.Mock()
+        said = contextlib.redirect_stdout(io.StringIO())
+        said.__enter__()  # pylint: disable=unnecessary-dunder-call
+        self.addCleanup(said.__exit__, None, None, None)
+        self.put(part, write_part=self.written, keep=mock.DEFAULT)
+
+    def put(self, module, **values):
+        patch = mock.patch.multiple(module, **values)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def failed(self, main, *arguments):
+        with mock.patch("sys.argv", ["tool", *arguments]):
+            code = main()
+        return code, self.written.call_args.kwargs["failed"]
+
+    def test_proofs(self):
+        results = [{"name": name, "failures": failures, "properties": 1, "seconds": 1, "lines": {}}
+                   for name, failures in (("good", []), ("bad", ["overflow"]))]
+        proofs = {result["name"]: {"functions": []} for result in results}
+        (self.folder / "build/proofs").mkdir(parents=True)
+        (self.folder / "exceptions").touch()
+        self.put(proof_report, ROOT=self.folder, EXCEPTIONS="exceptions", evidence=lambda: part, version=lambda: "1",
+                 product_limits=dict, input_of=mock.Mock(return_value="any"), summary_of=mock.Mock(return_value=""),
+                 own_not_shown=mock.Mock(return_value=[]), sources_of=mock.Mock(return_value=[]),
+                 count_lines=mock.Mock(return_value=(1, 1)), unreached=mock.Mock(return_value=[]))
+        self.put(proof_report.reading_functions, reading_functions=mock.Mock(return_value=[]))
+        for these, wanted in ((results, "these proofs fail: bad"), (results[:1], "")):
+            proof_report.write(proofs, these, 0)
+            self.assertEqual(self.written.call_args.kwargs["failed"], wanted)
+
+    def test_coverage(self):
+        (self.folder / "build/coverage").mkdir(parents=True)
+        for name in ("build/coverage/gaps.txt", "exclusions"):
+            (self.folder / name).touch()
+        self.put(coverage.gaps, EXCLUSIONS="exclusions")
+        for problems in (["src/base: 1 gap more"], []):
+            self.put(coverage, ROOT=self.folder, run_programs=mock.Mock(return_value=True), tool=mock.DEFAULT,
+                     measure=mock.Mock(return_value=((), {})), all_rooms=list, version_of_llvm=lambda: "19",
+                     arguments_for=mock.DEFAULT, judge=mock.Mock(return_value=([mock.Mock(excused=True)], problems)))
+            self.assertEqual(self.failed(coverage.main, "program"), (len(problems), "".join(problems)))
+
+    def test_host_coverage(self):
+        lines = collections.namedtuple("Lines", "percent count")
+        folder = self.folder / "host-coverage"
+        folder.mkdir()
+        for name in ("1.profraw", "tests.log"):
+            (folder / name).touch()
+        self.put(coverage, tool=mock.DEFAULT, version_of_llvm=lambda: "19")
+        for percent, wanted in ((94.9, (1, "wanted 95 %")), (95.0, (0, ""))):
+            rows = {"src/main.c": {"lines": lines(percent, 10)}}
+            self.put(host_coverage.line_coverage, rows_of=mock.Mock(return_value=rows),
+                     total=mock.Mock(return_value=rows["src/main.c"]))
+            self.assertEqual(self.failed(host_coverage.main, "--build", str(self.folder), "--agent", "agent"), wanted)
 
 
 class Parts(unittest.TestCase):
