@@ -23,13 +23,16 @@ def commit():
     return done.stdout.strip()
 
 
-def release():
-    """The newest release of the changelog, with a plus behind it when the tree differs from it."""
+def release(dirty=None):
+    """The newest release of the changelog, with a plus behind it when the tree differs from it. dirty: whether files
+    differ from the commit; None: any file counts."""
+    if dirty is None:
+        dirty = commit().endswith("-dirty")
     with open(os.path.join(ROOT, "CHANGELOG.md"), encoding="utf-8") as stream:
         newest = next(word for word in re.findall(r"^## (\S+)", stream.read(), re.M) if word != "Unreleased")
     tags = subprocess.run(["git", "tag", "--points-at", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE,
                           check=True).stdout.split()
-    return newest if f"v{newest}" in tags and not commit().endswith("-dirty") else newest + "+"
+    return newest if f"v{newest}" in tags and not dirty else newest + "+"
 
 
 def keep(name, content):
