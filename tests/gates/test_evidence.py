@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evidence page: parts that are missing, broken or of other files."""
 
+import ast
 import collections
 import contextlib
 import html.parser
@@ -16,7 +17,9 @@ from unittest import mock
 
 from test_gates import ROOT, Tree
 
-import coverage  # noqa: E402  test_gates has set the path
+import campaign  # noqa: E402  test_gates has set the path
+import check_threats  # noqa: E402
+import coverage  # noqa: E402
 import evidence  # noqa: E402
 import gate_tests  # noqa: E402
 import host_coverage  # noqa: E402
@@ -25,6 +28,7 @@ import page  # noqa: E402
 import part  # noqa: E402
 import proof_report  # noqa: E402
 import requirements  # noqa: E402
+import targets  # noqa: E402
 import vex  # noqa: E402
 
 
@@ -436,27 +440,73 @@ class TheParts(unittest.TestCase):
                         f"{name} does not read {path}")
 
     @staticmethod
-    def modules_of(path):
-        """A tool, and the modules of its folder that it imports, without part.py."""
-        found, waiting = set(), [path]
+    def modules_of(*paths):
+        """Tools, and the modules of all rooms that they import, without part.py, which decides on the form alone."""
+        homes = {path.stem: path for path in ROOT.glob("tools/*/*.py") if path.stem != "part"}
+        found, waiting = set(), list(paths)
         while waiting:
             one = waiting.pop()
-            if one not in found and one.is_file():
+            if one not in found:
                 found.add(one)
-                waiting += [one.with_name(f"{name}.py")
-                            for name in re.findall(r"^(?:import|from) (\w+)", one.read_text(), re.M) if name != "part"]
+                named = re.findall(r"^ *(?:import|from) (\w+)", one.read_text(), re.M)
+                waiting += [homes[name] for name in named if name in homes]
         return {str(one.relative_to(ROOT)) for one in found}
 
+    @staticmethod
+    def modules_of_maker(name):
+        """The modules that make_part.py uses for one part: not all that it imports."""
+        homes = {path.stem: path for path in ROOT.glob("tools/*/*.py") if path.stem != "part"}
+        functions = {item.name: item for item in ast.parse(pathlib.Path(make_part.__file__).read_text()).body
+                     if isinstance(item, ast.FunctionDef)}
+        found, waiting = set(), [make_part.PARTS[name].__name__]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                if one in functions:
+                    waiting += [node.id for node in ast.walk(functions[one]) if isinstance(node, ast.Name)]
+        return [homes[one] for one in found if one in homes and hasattr(make_part, one)]
+
     def test_the_tool_of_each_part_is_read(self):
-        """A change of what writes a part has the part made again."""
+        """A change of what writes a part, or of a tool that its goal runs before, has the part made again."""
         writers = {name: path for path in ROOT.glob("tools/*/*.py")
                    for name in re.findall(r'\bpart\.write_part\(\s*"([\w-]+)"', path.read_text())}
         for name, about in evidence.read_list().items():
-            tool = writers[name]
-            own = {"tools/evidence/make_part.py"} if name in make_part.PARTS else self.modules_of(tool)
+            if name in make_part.PARTS:
+                own = self.modules_of(*self.modules_of_maker(name)) | {"tools/evidence/make_part.py"}
+            else:
+                runs = [ROOT / read for read in about["reads"] if read.endswith(".py")]
+                own = self.modules_of(writers[name], *(path for path in runs if path.name != "make_part.py"))
             for path in own:
                 self.assert_read(name, about, path)
         self.assertEqual(set(writers), set(evidence.read_list()))
+
+    def test_the_code_of_the_fuzz_targets_is_read(self):
+        about = evidence.read_list()["fuzz"]
+        for path in (*campaign.CODE, *(path for name in targets.names() for path in campaign.own_files(name))):
+            self.assert_read("fuzz", about, path)
+
+    def test_the_simulator_and_the_defects_of_the_model_are_read(self):
+        """sim.mk links all sources but src/host and src/main.c."""
+        about = evidence.read_list()["model"]
+        folders = [path for path in (ROOT / "src").iterdir() if path.is_dir() and path.name != "host"]
+        linked = [str(path.relative_to(ROOT)) for path in folders if list(path.rglob("*.c"))]
+        self.assertGreater(len(linked), 3)
+        for path in (*linked, "boards", "cfg", "generated", "tests/sim", "tests/defects/steps.toml"):
+            self.assert_read("model", about, path)
+
+    def test_the_headers_of_the_threat_model_are_read(self):
+        headers = {header for _, header in check_threats.INVARIANTS.findall((ROOT / check_threats.PAGE).read_text())}
+        self.assertTrue(headers)
+        for path in headers:
+            self.assert_read("threats", evidence.read_list()["threats"], path)
+
+    def test_the_folders_of_the_conformance_tests_are_read(self):
+        folders = {folder for path in (ROOT / "tests/conformance").rglob("*.go")
+                   for folder in re.findall(r'"\.\./(\w+)[/"]', path.read_text()) if (ROOT / "tests" / folder).is_dir()}
+        self.assertIn("vectors", folders)
+        for folder in folders:
+            self.assert_read("host-coverage", evidence.read_list()["host-coverage"], f"tests/{folder}")
 
     def test_the_files_of_make_are_read(self):
         for name, about in evidence.read_list().items():
