@@ -546,6 +546,40 @@ class GateTests(unittest.TestCase):
         self.assertEqual(found["one"], ("Looks for one.", {"test_x.One": ["test_seeded"]}))
         self.assertEqual(gate_tests.orphans(found), ["two"])
 
+    IDLE = ("self.assertEqual(self.findings(), [])", "self.assertEqual([], self.report().findings)",
+            "self.assertEqual((report.findings, report.looked_at), ([], 'the last 1 commits'))",
+            "self.assertEqual(len(self.findings()), 0)", "self.assertFalse(self.findings())",
+            "self.assertFalse([line for line in report.findings if 'x' in line])",
+            "self.assertTrue(not self.findings())",
+            "self.assertTrue(all('x' in line for line in report.findings))", "self.assertNotIn('x', report.findings)",
+            "found = self.findings()\n        count = len(found)\n        self.assertEqual(count, 0)",
+            "self.assertTrue(report.looked_at, report.findings)", "self.assertEqual(1, 1, msg=report.findings)")
+    TELLING = ("self.assertEqual(self.findings(), ['x'])", "self.assertEqual(len(self.findings()), 1)",
+               "self.assertEqual((report.looked_at, report.findings), ([], ['x']))", "self.assertTrue(self.findings())",
+               "self.assertIn('x', report.findings[0])", "found = self.findings()\n        self.assertIn('x', found)",
+               "self.assertEqual(self.findings(), [])\n        self.assertEqual(self.findings(1), ['x'])",
+               "self.assert_found(check_one.check(self.root), 'x')")
+
+    def test_a_look_for_nothing_does_not_count(self):
+        """Of each form alone: a gate that has no other test is an orphan."""
+        tree = Tree()
+        tree.setUp()
+        self.addCleanup(tree.doCleanups)
+        tree.write("tools/gates/check_one.py", '"""Looks for one."""\n')
+        for orphans, forms in ((["one"], self.IDLE), ([], self.TELLING)):
+            for form in forms:
+                with self.subTest(form):
+                    tree.write("tests/gates/test_x.py", "class One:\n    def findings(self, day=0):\n"
+                               "        return check_one.check(self.root, day).findings\n"
+                               f"    def test_it(self):\n        {form}\n")
+                    self.assertEqual(gate_tests.orphans(gate_tests.read(tree.root)), orphans)
+
+    def test_clean_trees_of_the_repository_do_not_count(self):
+        found = gate_tests.read(ROOT)
+        for gate, group, test in (("advisories", "test_advisories.Advisories", "test_good"),
+                                  ("commits", "test_commits.Histories", "test_a_merge_is_left_alone")):
+            self.assertNotIn(test, found[gate][1][group])
+
     def test_every_gate_can_fail(self):
         found = gate_tests.read(ROOT)
         self.assertGreater(len(found), 20)
