@@ -76,7 +76,7 @@ fuzz-targets: ## every target, its corpus and its options into OUT=folder (CC, C
 fuzz-elsewhere: ## what OSS-Fuzz builds of tests/fuzz, in a fresh Debian 13, and its checks (as root; BUILDS="address-afl")
 fuzz-campaign: ## hours of fuzzing towards 10⁷ and 10⁸ executions, resumable (CAMPAIGN_SECONDS=3600, TARGETS="hpack json")
 fuzz-campaign-state: ## executions that each target still lacks on the code of today
-fuzz-ledger: ## tests/fuzz/LEDGER.md and its part of the evidence, from what the campaign did so far
+fuzz-ledger: ## tests/fuzz/LEDGER.md, from what the campaign did so far
 
 # --- proofs: tools/make/proofs.mk ----------------------------------------------------------------------
 proofs: ## proofs by CBMC of functions that read bytes of a peer or of a disk: those that changed, then build/proofs/report.txt

@@ -109,13 +109,40 @@ class Campaign(unittest.TestCase):
 
     def test_ledger_has_each_row(self):
         self.run_with(6_000_000, 300)
-        with mock.patch.object(campaign, "write_evidence"):
-            campaign.write_ledger(["hpack"])
+        campaign.write_ledger()
         text = campaign.LEDGER.read_text()
         self.assertIn("| hpack |", text)
         self.assertIn("12,000,000", text)
         self.assertNotIn("old", text)
         self.assertTrue(text.startswith("head\n") and text.endswith("tail\n"))
+
+    def test_evidence_changes_no_tracked_file(self):
+        """The part of a commit has the rows of both files, and leaves ledger and data as they are."""
+        self.run_with(6_000_000, 300)
+        campaign.DATA.write_text('{"runs": []}\n')
+        before = [path.read_text() for path in (campaign.LEDGER, campaign.DATA)]
+        with mock.patch.object(campaign.part, "write_part") as written, mock.patch("sys.argv", ["c", "evidence"]), \
+                mock.patch.object(campaign.part, "keep") as kept:
+            self.assertEqual(campaign.main(), 0)
+        self.assertEqual([path.read_text() for path in (campaign.LEDGER, campaign.DATA)], before)
+        self.assertIn("| 12,000,000 |", kept.call_args.args[1])
+        head, rows = written.call_args.args[5:7]
+        row = next(row for row in rows if row[0] == "hpack")
+        self.assertEqual(row[head.index("code")], "hpack of today")
+
+    def test_ledger_writes_no_evidence(self):
+        """It changes a tracked file, so a part that it wrote would be of no commit."""
+        self.run_with(6_000_000, 300)
+        with mock.patch.object(campaign.part, "write_part") as written, mock.patch("sys.argv", ["c", "ledger"]):
+            self.assertEqual(campaign.main(), 0)
+        self.assertFalse(written.called)
+        self.assertIn("12,000,000", campaign.LEDGER.read_text())
+
+    def test_ledger_says_which_code_ran(self):
+        row = {**campaign.today(["hpack"])[0], "commit": "1" * 40 + "-dirty"}
+        self.assertEqual(campaign.cells(row)[2:4], ["1" * 12 + "-dirty", "hpack of today"])
+        self.assertEqual(campaign.HEAD[2:4], ["commit", "code"])
+        self.assertEqual(len(campaign.HEAD), len(campaign.cells(row)))
 
     def test_code_sum_leaves_inputs_out(self):
         self.assertRegex("src/wire/README.md", campaign.NO_CODE)
@@ -136,11 +163,82 @@ class Campaign(unittest.TestCase):
 
     def test_no_goal_before_the_first_run(self):
         fresh = campaign.today(["hpack"])[0]
-        self.assertEqual(campaign.cells(fresh)[5:7], ["not known before a run", "–"])
+        self.assertEqual(campaign.cells(fresh)[6:8], ["not known before a run", "–"])
         with mock.patch.object(campaign.part, "write_part") as written, \
                 mock.patch.object(campaign.part, "keep", return_value="files/fuzz-ledger.md"):
             campaign.write_evidence([fresh])
         self.assertIn("no target has run on this code", written.call_args.args[4])
+
+
+class Stamp(unittest.TestCase):
+    """Commit and release of a row, in a repository with two targets."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for module in (campaign, campaign.part):
+            patch = mock.patch.object(module, "ROOT", self.root)
+            patch.start()
+            self.addCleanup(patch.stop)
+        for name in ("src/a.c", "src/README.md", "tests/fuzz/fuzz_x.c", "tests/fuzz/fuzz_y.c",
+                     "tests/fuzz/campaign.json"):
+            self.write(name, "old\n")
+        self.write("CHANGELOG.md", "## 1.2.3\n")
+        self.git("init", "-q")
+        self.commit()
+        self.git("tag", "v1.2.3")
+
+    def write(self, name, text):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def git(self, *words):
+        return subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@example.com", *words], cwd=self.root,
+                              check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "State")
+
+    def assert_stamp(self, target, dirty):
+        self.assertEqual(campaign.stamp_of(target), {"commit": self.git("rev-parse", "HEAD") + "-dirty" * dirty,
+                                                     "release": "1.2.3" + "+" * dirty})
+
+    def test_only_code_counts(self):
+        """The campaign's own file, documents, and the file of another target leave a row clean."""
+        for name in ("tests/fuzz/campaign.json", "src/README.md", "tests/fuzz/fuzz_y.c"):
+            self.write(name, "new\n")
+            self.assert_stamp("x", False)
+        self.assert_stamp("y", True)
+
+    def test_each_change_of_code_counts(self):
+        for name in ("src/a.c", "src/new.c", "tests/fuzz/fuzz_x.c"):
+            with self.subTest(name):
+                self.write(name, "new\n")
+                self.assert_stamp("x", True)
+                self.git("clean", "-qfd")
+                self.git("checkout", "-q", ".")
+                self.assert_stamp("x", False)
+        (self.root / "src/a.c").unlink()
+        self.assert_stamp("x", True)
+
+    def test_a_second_slice_has_the_stamp_of_the_first(self):
+        """What the campaign writes, and a commit made meanwhile, do not change of which code the row is."""
+        began = self.git("rev-parse", "HEAD")
+
+        def result(target, *_):
+            self.write("src/a.c", "new\n")
+            self.commit()
+            return fuzz.Result(target, 6_000_000, 300, 7, 9, 3, [])
+        clock = mock.patch.object(campaign, "processor_seconds", side_effect=itertools.count(0, 300))
+        with clock, mock.patch.object(fuzz, "run_target", result), contextlib.redirect_stdout(io.StringIO()), \
+                mock.patch.object(campaign, "DATA", self.root / "tests/fuzz/campaign.json"), \
+                mock.patch.object(campaign, "COPY", self.root / "build/campaign.json"):
+            campaign.DATA.write_text('{"runs": []}\n')
+            campaign.run(["x"], 60, 1)
+            row = campaign.read_data()["runs"][0]
+        self.assertEqual((row["executions"], row["commit"]), (12_000_000, began))
 
 
 class Build(unittest.TestCase):

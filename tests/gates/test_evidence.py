@@ -1,23 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evidence page: parts that are missing, broken or of other files."""
 
+import ast
+import collections
+import contextlib
 import html.parser
+import io
 import json
 import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 from unittest import mock
 
 from test_gates import ROOT, Tree
 
-import evidence  # noqa: E402  test_gates has set the path
+import campaign  # noqa: E402  test_gates has set the path
+import check_threats  # noqa: E402
+import coverage  # noqa: E402
+import evidence  # noqa: E402
 import gate_tests  # noqa: E402
+import host_coverage  # noqa: E402
 import make_part  # noqa: E402
 import page  # noqa: E402
 import part  # noqa: E402
+import proof_report  # noqa: E402
 import requirements  # noqa: E402
+import targets  # noqa: E402
 import vex  # noqa: E402
 
 
@@ -191,6 +202,91 @@ class Page(unittest.TestCase):
         self.made()
         self.assertEqual((self.root / "build/runs").read_text(), "run\n")
 
+    def goal(self, before="", after=""):
+        """A goal that writes its part between two lines of shell."""
+        writer = f"import sys; sys.path[:0] = [{str(ROOT / 'tools/evidence')!r}]; import part; " \
+                 f"part.ROOT = {str(self.root)!r}; part.PARTS = {part.PARTS!r}; " \
+                 "part.write_part('first', 'T', {}, 'c', 'the result', [], [], [])"
+        (self.root / "Makefile").write_text(
+            f'one: ## it\n\t@echo run >>build/runs{before}; python3 -B -c "{writer}"{after}\n')
+        lists = self.root / "tools/evidence/parts.toml"
+        lists.write_text(lists.read_text().partition("[second]")[0])
+        self.commit("A goal")
+        (self.root / "build").mkdir(exist_ok=True)
+        requirements.goals_of.cache_clear()
+
+    def runs(self):
+        return (self.root / "build/runs").read_text().count("run")
+
+    def test_goal_that_writes_and_then_fails(self):
+        """The result is shown as failed, now and by a later page, and the next call makes it again."""
+        self.goal(after="; exit 3")
+        for count in (1, 2):
+            code, text = self.made()
+            self.assertEqual((code, self.runs()), (1, count))
+            self.assertIn('<span class="badge failed">failed</span>', text)
+            self.assertIn("the result", text)
+            self.assertEqual(text.count("This part failed, and its result does not count: made of commit"), 1)
+            self.assertIn("make one failed: build/evidence/logs/first.log", text)
+            self.assertEqual(self.made("--page")[0], 1)
+        self.goal()
+        self.assertEqual(self.made()[0], 0)
+        self.assertEqual(self.runs(), 3)
+
+    def test_goal_that_fails_leaves_an_older_part(self):
+        """What an earlier goal wrote did not fail: it is of its commit still."""
+        self.goal()
+        self.made()
+        older = self.git("rev-parse", "HEAD").strip()
+        (self.root / "Makefile").write_text("one: ## it\n\t@exit 3\n")
+        (self.root / "src/base/good.c").write_text("changed")
+        self.commit("A goal that fails")
+        code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertIn("what it reads has changed since; make one failed", text)
+        self.git("checkout", "-q", older)
+        self.assertEqual(self.made("--page")[0], 0)
+
+    def test_goal_that_goes_back_and_fails(self):
+        """An older part becomes current while its goal fails: the goal failed all the same."""
+        self.goal()
+        self.made()
+        older = self.git("rev-parse", "HEAD").strip()
+        (self.root / "Makefile").write_text(f"one: ## it\n\t@git checkout -q {older}; exit 3\n")
+        (self.root / "src/base/good.c").write_text("changed")
+        self.commit("A goal that goes back")
+        code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertIn('<span class="badge failed">', text)
+
+    def test_head_that_moves(self):
+        """Results of files before a commit, stamped with that commit, do not count."""
+        author = "-c user.name=n -c user.email=e@example.com"
+        self.goal(before=f"; git {author} commit -q --allow-empty -m moved")
+        code, text = self.made()
+        self.assertEqual(code, 1)
+        self.assertRegex(text, r"the files changed from [0-9a-f]{40} to [0-9a-f]{40} while make one ran")
+        self.goal()
+        self.assertEqual(self.made()[0], 0)
+
+    def test_goal_that_changes_files(self):
+        """No later goal runs on files of no commit."""
+        self.goal(before="; echo changed >>Makefile")
+        lists = self.root / "tools/evidence/parts.toml"
+        lists.write_text(lists.read_text() + lists.read_text().replace("[first]", "[later]"))
+        self.commit("A later part")
+        code, text = self.made()
+        self.assertEqual((code, self.runs()), (1, 1))
+        self.assertRegex(text, r"the files changed from [0-9a-f]{40} to [0-9a-f]{40}-dirty while")
+
+    def test_part_of_a_tool_that_fails_alone(self):
+        """A goal that somebody calls by hand writes why it fails."""
+        self.write("first", failed="2 proofs fail")
+        code, text = self.made("--page")
+        self.assertEqual(code, 1)
+        self.assertIn("2 proofs fail", text)
+        self.assertIn('<span class="badge failed">', text)
+
     def test_goal_that_fails(self):
         (self.root / "Makefile").write_text("one: ## it\n\t@exit 3\n")
         self.commit("A goal")
@@ -200,6 +296,69 @@ class Page(unittest.TestCase):
     def test_file_that_is_gone(self):
         self.write("first", files=["files/gone.txt"])
         self.assertIn("files/gone.txt: not there", self.made("--page")[1])
+
+
+class Failing(unittest.TestCase):
+    """Tools that write their part and then fail say so in it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.written = mock.Mock()
+        said = contextlib.redirect_stdout(io.StringIO())
+        said.__enter__()  # pylint: disable=unnecessary-dunder-call
+        self.addCleanup(said.__exit__, None, None, None)
+        self.put(part, write_part=self.written, keep=mock.DEFAULT)
+
+    def put(self, module, **values):
+        patch = mock.patch.multiple(module, **values)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def failed(self, main, *arguments):
+        with mock.patch("sys.argv", ["tool", *arguments]):
+            code = main()
+        return code, self.written.call_args.kwargs["failed"]
+
+    def test_proofs(self):
+        results = [{"name": name, "failures": failures, "properties": 1, "seconds": 1, "lines": {}}
+                   for name, failures in (("good", []), ("bad", ["overflow"]))]
+        proofs = {result["name"]: {"functions": []} for result in results}
+        (self.folder / "build/proofs").mkdir(parents=True)
+        (self.folder / "exceptions").touch()
+        self.put(proof_report, ROOT=self.folder, EXCEPTIONS="exceptions", evidence=lambda: part, version=lambda: "1",
+                 product_limits=dict, input_of=mock.Mock(return_value="any"), summary_of=mock.Mock(return_value=""),
+                 own_not_shown=mock.Mock(return_value=[]), sources_of=mock.Mock(return_value=[]),
+                 count_lines=mock.Mock(return_value=(1, 1)), unreached=mock.Mock(return_value=[]))
+        self.put(proof_report.reading_functions, reading_functions=mock.Mock(return_value=[]))
+        for these, wanted in ((results, "these proofs fail: bad"), (results[:1], "")):
+            proof_report.write(proofs, these, 0)
+            self.assertEqual(self.written.call_args.kwargs["failed"], wanted)
+
+    def test_coverage(self):
+        (self.folder / "build/coverage").mkdir(parents=True)
+        for name in ("build/coverage/gaps.txt", "exclusions"):
+            (self.folder / name).touch()
+        self.put(coverage.gaps, EXCLUSIONS="exclusions")
+        for problems in (["src/base: 1 gap more"], []):
+            self.put(coverage, ROOT=self.folder, run_programs=mock.Mock(return_value=True), tool=mock.DEFAULT,
+                     measure=mock.Mock(return_value=((), {})), all_rooms=list, version_of_llvm=lambda: "19",
+                     arguments_for=mock.DEFAULT, judge=mock.Mock(return_value=([mock.Mock(excused=True)], problems)))
+            self.assertEqual(self.failed(coverage.main, "program"), (len(problems), "".join(problems)))
+
+    def test_host_coverage(self):
+        lines = collections.namedtuple("Lines", "percent count")
+        folder = self.folder / "host-coverage"
+        folder.mkdir()
+        for name in ("1.profraw", "tests.log"):
+            (folder / name).touch()
+        self.put(coverage, tool=mock.DEFAULT, version_of_llvm=lambda: "19")
+        for percent, wanted in ((94.9, (1, "wanted 95 %")), (95.0, (0, ""))):
+            rows = {"src/main.c": {"lines": lines(percent, 10)}}
+            self.put(host_coverage.line_coverage, rows_of=mock.Mock(return_value=rows),
+                     total=mock.Mock(return_value=rows["src/main.c"]))
+            self.assertEqual(self.failed(host_coverage.main, "--build", str(self.folder), "--agent", "agent"), wanted)
 
 
 class Parts(unittest.TestCase):
@@ -260,6 +419,14 @@ class TheParts(unittest.TestCase):
         for name, about in evidence.read_list().items():
             self.assertIn(about["goal"], goals, name)
 
+    def test_no_goal_writes_a_tracked_file(self):
+        """`make fuzz-ledger` writes the ledger: a part that it wrote, and all later ones, would be of no commit."""
+        goal = evidence.read_list()["fuzz"]["goal"]
+        said = subprocess.run(["make", "-n", "--no-print-directory", goal], cwd=ROOT, check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        self.assertIn("/usr/bin/python3 tools/fuzz/campaign.py evidence\n", said)
+        self.assertNotIn("campaign.py ledger", said)
+
     def test_minutes(self):
         self.assertLessEqual(sum(about["minutes"] for about in evidence.read_list().values()), 180)
 
@@ -273,27 +440,73 @@ class TheParts(unittest.TestCase):
                         f"{name} does not read {path}")
 
     @staticmethod
-    def modules_of(path):
-        """A tool, and the modules of its folder that it imports, without part.py."""
-        found, waiting = set(), [path]
+    def modules_of(*paths):
+        """Tools, and the modules of all rooms that they import, without part.py, which decides on the form alone."""
+        homes = {path.stem: path for path in ROOT.glob("tools/*/*.py") if path.stem != "part"}
+        found, waiting = set(), list(paths)
         while waiting:
             one = waiting.pop()
-            if one not in found and one.is_file():
+            if one not in found:
                 found.add(one)
-                waiting += [one.with_name(f"{name}.py")
-                            for name in re.findall(r"^(?:import|from) (\w+)", one.read_text(), re.M) if name != "part"]
+                named = re.findall(r"^ *(?:import|from) (\w+)", one.read_text(), re.M)
+                waiting += [homes[name] for name in named if name in homes]
         return {str(one.relative_to(ROOT)) for one in found}
 
+    @staticmethod
+    def modules_of_maker(name):
+        """The modules that make_part.py uses for one part: not all that it imports."""
+        homes = {path.stem: path for path in ROOT.glob("tools/*/*.py") if path.stem != "part"}
+        functions = {item.name: item for item in ast.parse(pathlib.Path(make_part.__file__).read_text()).body
+                     if isinstance(item, ast.FunctionDef)}
+        found, waiting = set(), [make_part.PARTS[name].__name__]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                if one in functions:
+                    waiting += [node.id for node in ast.walk(functions[one]) if isinstance(node, ast.Name)]
+        return [homes[one] for one in found if one in homes and hasattr(make_part, one)]
+
     def test_the_tool_of_each_part_is_read(self):
-        """A change of what writes a part has the part made again."""
+        """A change of what writes a part, or of a tool that its goal runs before, has the part made again."""
         writers = {name: path for path in ROOT.glob("tools/*/*.py")
                    for name in re.findall(r'\bpart\.write_part\(\s*"([\w-]+)"', path.read_text())}
         for name, about in evidence.read_list().items():
-            tool = writers[name]
-            own = {"tools/evidence/make_part.py"} if name in make_part.PARTS else self.modules_of(tool)
+            if name in make_part.PARTS:
+                own = self.modules_of(*self.modules_of_maker(name)) | {"tools/evidence/make_part.py"}
+            else:
+                runs = [ROOT / read for read in about["reads"] if read.endswith(".py")]
+                own = self.modules_of(writers[name], *(path for path in runs if path.name != "make_part.py"))
             for path in own:
                 self.assert_read(name, about, path)
         self.assertEqual(set(writers), set(evidence.read_list()))
+
+    def test_the_code_of_the_fuzz_targets_is_read(self):
+        about = evidence.read_list()["fuzz"]
+        for path in (*campaign.CODE, *(path for name in targets.names() for path in campaign.own_files(name))):
+            self.assert_read("fuzz", about, path)
+
+    def test_the_simulator_and_the_defects_of_the_model_are_read(self):
+        """sim.mk links all sources but src/host and src/main.c."""
+        about = evidence.read_list()["model"]
+        folders = [path for path in (ROOT / "src").iterdir() if path.is_dir() and path.name != "host"]
+        linked = [str(path.relative_to(ROOT)) for path in folders if list(path.rglob("*.c"))]
+        self.assertGreater(len(linked), 3)
+        for path in (*linked, "boards", "cfg", "generated", "tests/sim", "tests/defects/steps.toml"):
+            self.assert_read("model", about, path)
+
+    def test_the_headers_of_the_threat_model_are_read(self):
+        headers = {header for _, header in check_threats.INVARIANTS.findall((ROOT / check_threats.PAGE).read_text())}
+        self.assertTrue(headers)
+        for path in headers:
+            self.assert_read("threats", evidence.read_list()["threats"], path)
+
+    def test_the_folders_of_the_conformance_tests_are_read(self):
+        folders = {folder for path in (ROOT / "tests/conformance").rglob("*.go")
+                   for folder in re.findall(r'"\.\./(\w+)[/"]', path.read_text()) if (ROOT / "tests" / folder).is_dir()}
+        self.assertIn("vectors", folders)
+        for folder in folders:
+            self.assert_read("host-coverage", evidence.read_list()["host-coverage"], f"tests/{folder}")
 
     def test_the_files_of_make_are_read(self):
         for name, about in evidence.read_list().items():
@@ -332,6 +545,40 @@ class GateTests(unittest.TestCase):
         found = gate_tests.read(tree.root)
         self.assertEqual(found["one"], ("Looks for one.", {"test_x.One": ["test_seeded"]}))
         self.assertEqual(gate_tests.orphans(found), ["two"])
+
+    IDLE = ("self.assertEqual(self.findings(), [])", "self.assertEqual([], self.report().findings)",
+            "self.assertEqual((report.findings, report.looked_at), ([], 'the last 1 commits'))",
+            "self.assertEqual(len(self.findings()), 0)", "self.assertFalse(self.findings())",
+            "self.assertFalse([line for line in report.findings if 'x' in line])",
+            "self.assertTrue(not self.findings())",
+            "self.assertTrue(all('x' in line for line in report.findings))", "self.assertNotIn('x', report.findings)",
+            "found = self.findings()\n        count = len(found)\n        self.assertEqual(count, 0)",
+            "self.assertTrue(report.looked_at, report.findings)", "self.assertEqual(1, 1, msg=report.findings)")
+    TELLING = ("self.assertEqual(self.findings(), ['x'])", "self.assertEqual(len(self.findings()), 1)",
+               "self.assertEqual((report.looked_at, report.findings), ([], ['x']))", "self.assertTrue(self.findings())",
+               "self.assertIn('x', report.findings[0])", "found = self.findings()\n        self.assertIn('x', found)",
+               "self.assertEqual(self.findings(), [])\n        self.assertEqual(self.findings(1), ['x'])",
+               "self.assert_found(check_one.check(self.root), 'x')")
+
+    def test_a_look_for_nothing_does_not_count(self):
+        """Of each form alone: a gate that has no other test is an orphan."""
+        tree = Tree()
+        tree.setUp()
+        self.addCleanup(tree.doCleanups)
+        tree.write("tools/gates/check_one.py", '"""Looks for one."""\n')
+        for orphans, forms in ((["one"], self.IDLE), ([], self.TELLING)):
+            for form in forms:
+                with self.subTest(form):
+                    tree.write("tests/gates/test_x.py", "class One:\n    def findings(self, day=0):\n"
+                               "        return check_one.check(self.root, day).findings\n"
+                               f"    def test_it(self):\n        {form}\n")
+                    self.assertEqual(gate_tests.orphans(gate_tests.read(tree.root)), orphans)
+
+    def test_clean_trees_of_the_repository_do_not_count(self):
+        found = gate_tests.read(ROOT)
+        for gate, group, test in (("advisories", "test_advisories.Advisories", "test_good"),
+                                  ("commits", "test_commits.Histories", "test_a_merge_is_left_alone")):
+            self.assertNotIn(test, found[gate][1][group])
 
     def test_every_gate_can_fail(self):
         found = gate_tests.read(ROOT)

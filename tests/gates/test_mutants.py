@@ -56,6 +56,25 @@ class Explained(unittest.TestCase):
                 equivalent.explained(path)
 
 
+FAILING = """
+import argparse
+from unittest import mock
+import mutants
+with mock.patch.object(mutants.part, "write_part") as written, mock.patch.object(mutants.part, "keep"), \\
+        mock.patch.object(mutants, "stale", return_value={problems}):
+    given = argparse.Namespace(sample=False, only=None, seed=1, count=1, budget=1)
+    mutant = mutants.candidates.of_file("src/base/crc32c.c")[0]
+    code = mutants.judge([(mutant, "killed", "test")], 0, given)
+print("\\n%d %s" % (code, written.call_args.kwargs["failed"]))
+"""
+
+
+class Evidence(unittest.TestCase):
+    def test_a_run_that_fails_says_so_in_its_part(self):
+        for problems, wanted in ((["no such line"], "1 no such line"), ([], "0 ")):
+            self.assertEqual(tool(FAILING.format(problems=problems)).splitlines()[-1], wanted)
+
+
 class Generator(unittest.TestCase):
     def test_order(self):
         first = order(1)

@@ -187,7 +187,8 @@ def main():
     part.write_part("coverage", "Coverage of the unit tests", {"clang and llvm-cov": version_of_llvm()},
                     "make coverage", summary, HEAD, rows, NOT_SHOWN,
                     [part.keep("coverage-exclusions.toml", (ROOT / gaps.EXCLUSIONS).read_text()),
-                     part.keep("coverage-gaps.txt", (folder / "gaps.txt").read_text())])
+                     part.keep("coverage-gaps.txt", (folder / "gaps.txt").read_text())],
+                    failed="; ".join(problems))
     print(f"coverage: {summary}; {given.build}/coverage/gaps.txt, {given.build}/coverage/report/index.html")
     return 1 if problems else 0
 

@@ -6,7 +6,7 @@
   tools/evidence/evidence.py --page   `make evidence-page`: the page alone, from the parts that are there
 
 Each part has a goal of make (parts.toml), so an interrupted run goes on where it was. The page is written in any case;
-the exit code is 1 when a part is missing or of other files.
+the exit code is 1 when a part is missing, of other files or failed.
 """
 import json
 import os
@@ -28,12 +28,16 @@ FIELDS = {"name", "title", "tools", "command", "date", "commit", "summary", "tab
 # What decides on each part: versions of libraries and tools, and the flags of all compilers. part.py and page.py do not
 # count: they decide on the form of a part, and a change of them would repeat three hours of work.
 EVERY_PART_READS = ("tools/build/pins", "tools/make/compile.mk")
-CURRENT, OTHER, MISSING = "current", "of other files", "missing"
+CURRENT, OTHER, MISSING, FAILED = "current", "of other files", "missing", "failed"
+
+
+def path_of(name):
+    return pathlib.Path(part.PARTS) / f"{name}.json"
 
 
 def read_part(name):
     """(content of a part or None, why it cannot be shown)."""
-    path = pathlib.Path(part.PARTS) / f"{name}.json"
+    path = path_of(name)
     try:
         content = json.loads(path.read_text())
     except FileNotFoundError:
@@ -59,6 +63,8 @@ def state_of(root, name, about):
     content, why = read_part(name)
     if content is None:
         return MISSING, None, why
+    if content.get("failed"):
+        return FAILED, content, f"made of commit {content['commit'][:12]}; {content['failed']}"
     if unchanged(root, content["commit"], about["reads"]):
         return CURRENT, content, f"made of commit {content['commit'][:12]}; what it reads has not changed since"
     if content["commit"].endswith("-dirty"):
@@ -88,6 +94,26 @@ def make(name, about):
     return f"make {about['goal']} failed: {log.relative_to(ROOT)}" if code else None
 
 
+def stamp_of(name):
+    path = path_of(name)
+    return path.read_bytes() if path.exists() else None
+
+
+def make_at_one_commit(name, about):
+    """As make(). What a goal writes before it fails, or while the files change, does not count: the part says why."""
+    before, old = part.commit(), stamp_of(name)
+    why, after = make(name, about), part.commit()
+    if after != before:
+        moved = f"the files changed from {before} to {after} while make {about['goal']} ran"
+        why = f"{why}; {moved}" if why else moved
+    content = read_part(name)[0]
+    if content is None:
+        return why or f"make {about['goal']} wrote no part"
+    if why and stamp_of(name) != old:
+        part.mark_failed(name, why)
+    return why
+
+
 def own_goals():
     return {about["goal"] for about in read_list().values() if about["goal"].startswith("evidence-")}
 
@@ -99,15 +125,16 @@ def read_list():
 def make_missing():
     """{name: why} of the parts that could not be made."""
     failed = {}
-    if part.commit().endswith("-dirty"):
-        print("evidence: the files here are not those of a commit, so no part is made: commit, then make evidence")
-        return failed
     for name, about in read_list().items():
-        if state_of(ROOT, name, about)[0] != CURRENT:
-            why = make(name, about)
-            if why:
-                failed[name] = why
-                print(f"evidence: {name}: {why}", flush=True)
+        if state_of(ROOT, name, about)[0] == CURRENT:
+            continue
+        if part.commit().endswith("-dirty"):
+            print("evidence: the files here are not those of a commit, so no part is made: commit, then make evidence")
+            break
+        why = make_at_one_commit(name, about)
+        if why:
+            failed[name] = why
+            print(f"evidence: {name}: {why}", flush=True)
     return failed
 
 
@@ -118,8 +145,10 @@ def main():
     sections = []
     for name, about in read_list().items():
         state, content, words = state_of(ROOT, name, about)
-        if name in failed:
+        if name in failed and failed[name] not in words:
             words = f"{words}; {failed[name]}"
+        if name in failed and state == CURRENT:
+            state = FAILED
         sections.append(page.Section(name, about["title"], about["goal"], state, content, words))
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "index.html").write_text(page.render(ROOT, part.commit(), sections))

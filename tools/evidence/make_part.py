@@ -130,7 +130,8 @@ def make_gates():
         f"{len(found)} gates, each with a test of a seeded violation; {count} such tests ran for this page and pass",
         ("gate", "what it checks", "tests that look for a finding"), rows,
         ["That each rule of a gate has a violation of its own: the tests are found by what they call (`assert_found` "
-         "or `findings`), and a gate without any fails. How much of its rules they cover was not measured.",
+         "or `findings`, and not to see that there are none), and a gate without any fails. How much of its rules they "
+         "cover was not measured.",
          "That the gates are all that is needed: they look for what somebody thought of."],
         [part.keep("gate-tests.txt", "".join(f"{name}\n" for name in names))])
 

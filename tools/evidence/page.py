@@ -15,7 +15,7 @@ import part
 
 STYLE = pathlib.Path(__file__).with_name("page.css")
 OPEN_ROWS = 40  # longer tables are folded
-BADGE = {"current": "of these files", "of other files": "of other files", "missing": "missing"}
+BADGE = {"current": "of these files", "of other files": "of other files", "missing": "missing", "failed": "failed"}
 ALWAYS_NOT_SHOWN = (
     "Behaviour on Neuron hardware: the agent was never run on any. Nodes, devices and kernel modules are simulated.",
     "Conformance with MISRA, or any certification. The page shows what each tool looked at and found.",
@@ -93,7 +93,9 @@ def section_html(folder, section):
         lines.append(f'<p class="lack">Not regenerated in this build: it {esc(section.words)}. '
                      f'<code>make {esc(section.goal)}</code> makes it.</p></section>')
         return "\n".join(lines)
-    if section.state != "current":
+    if section.state == "failed":
+        lines.append(f'<p class="lack">This part failed, and its result does not count: {esc(section.words)}.</p>')
+    elif section.state != "current":
         lines.append(f'<p class="lack">Not regenerated in this build: {esc(section.words)}.</p>')
     lines.append(f'<p class="summary">{cell(content["summary"])}</p>')
     lines.append(meta([("tools", esc(tools_of(content))), ("command", f"<code>{esc(content['command'])}</code>"),
@@ -124,7 +126,7 @@ def not_shown(sections):
     lines.append("<ul>" + "".join(f"<li>{cell(text)}</li>" for text in ALWAYS_NOT_SHOWN) + "</ul>")
     lacking = [section for section in sections if section.state != "current"]
     if lacking:
-        lines.append("<h3>Parts that were not regenerated in this build</h3><ul>" + "".join(
+        lines.append("<h3>Parts that failed or were not regenerated in this build</h3><ul>" + "".join(
             f'<li><a href="#{esc(section.name)}">{esc(section.title)}</a>: {esc(section.words)}</li>'
             for section in lacking) + "</ul>")
     lines.append("<h3>By part</h3>")

@@ -23,13 +23,16 @@ def commit():
     return done.stdout.strip()
 
 
-def release():
-    """The newest release of the changelog, with a plus behind it when the tree differs from it."""
+def release(dirty=None):
+    """The newest release of the changelog, with a plus behind it when the tree differs from it. dirty: whether files
+    differ from the commit; None: any file counts."""
+    if dirty is None:
+        dirty = commit().endswith("-dirty")
     with open(os.path.join(ROOT, "CHANGELOG.md"), encoding="utf-8") as stream:
         newest = next(word for word in re.findall(r"^## (\S+)", stream.read(), re.M) if word != "Unreleased")
     tags = subprocess.run(["git", "tag", "--points-at", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE,
                           check=True).stdout.split()
-    return newest if f"v{newest}" in tags and not commit().endswith("-dirty") else newest + "+"
+    return newest if f"v{newest}" in tags and not dirty else newest + "+"
 
 
 def keep(name, content):
@@ -41,9 +44,10 @@ def keep(name, content):
     return os.path.relpath(path, PAGE_FOLDER)
 
 
-def write_part(name, title, tools, command, summary, head, rows, not_shown, files=()):
+def write_part(name, title, tools, command, summary, head, rows, not_shown, files=(), *, failed=""):
     """Writes NAME.json. tools: {name: version}; head and rows: texts; not_shown: a sentence for each thing that a
-    reader might expect of this part and does not get; files: paths from the folder of the page, as `keep` returns."""
+    reader might expect of this part and does not get; files: paths from the folder of the page, as `keep` returns;
+    failed: why the tool fails after it has written this. Such a part is shown, and made again by the next call."""
     for row in rows:
         if len(row) != len(head):
             raise ValueError(f"{name}: a row of {len(row)} cells below a head of {len(head)}: {row}")
@@ -52,9 +56,20 @@ def write_part(name, title, tools, command, summary, head, rows, not_shown, file
                "command": command, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                "commit": commit(), "summary": summary,
                "table": {"head": list(head), "rows": [[str(cell) for cell in row] for row in rows]},
-               "files": list(files), "not_shown": list(not_shown)}
+               "files": list(files), "not_shown": list(not_shown), "failed": failed}
     os.makedirs(PARTS, exist_ok=True)
+    replace(os.path.join(PARTS, name + ".json"), content)
+
+
+def mark_failed(name, why):
+    """Says in a part that was written that its goal failed; what its tool says of that stays."""
     path = os.path.join(PARTS, name + ".json")
+    with open(path, encoding="utf-8") as stream:
+        content = json.load(stream)
+    replace(path, {**content, "failed": "; ".join(filter(None, (content.get("failed"), why)))})
+
+
+def replace(path, content):
     with open(path + ".new", "w", encoding="utf-8") as stream:
         json.dump(content, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

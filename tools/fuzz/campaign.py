@@ -4,7 +4,8 @@
 
   tools/fuzz/campaign.py run [--seconds N] [--slice N] [TARGET...]   one target at a time, for N seconds in all
   tools/fuzz/campaign.py state                                       what the code of today still lacks
-  tools/fuzz/campaign.py ledger                                      writes tests/fuzz/LEDGER.md and the evidence
+  tools/fuzz/campaign.py ledger                                      writes tests/fuzz/LEDGER.md
+  tools/fuzz/campaign.py evidence                                    writes the part of the evidence; no tracked file
 
 A target that costs less than 20 µs should have 10⁸ executions, the others 10⁷, on one state of the code. It may be
 ended at any time: what a slice found stays in build/fuzz/run, and tests/fuzz/campaign.json is written after each. Most
@@ -63,13 +64,28 @@ def own_files(target):
     return files
 
 
+def code_files(target, *words):
+    """Which files of a target's code a command of git names: neither documents nor inputs."""
+    names = git(*words, "-z", "--", *CODE, *own_files(target)).split("\0")
+    return sorted(name for name in names if name and not NO_CODE.search(name))
+
+
 def code_sum(target):
-    """A sum of the code that a target runs, as it lies in the tree: documents and inputs do not change it."""
+    """A sum of the code that a target runs, as it lies in the tree."""
     digest = hashlib.sha256()
-    for name in sorted(git("ls-files", "-z", "-co", "--exclude-standard", "--", *CODE, *own_files(target)).split("\0")):
-        if name and not NO_CODE.search(name) and (ROOT / name).is_file():
+    for name in code_files(target, "ls-files", "-co", "--exclude-standard"):
+        if (ROOT / name).is_file():
             digest.update(name.encode() + b"\0" + hashlib.sha256((ROOT / name).read_bytes()).digest())
     return digest.hexdigest()[:16]
+
+
+def stamp_of(target):
+    """Commit and release of a target's code. `-dirty` and `+` tell of files that code_sum reads: a campaign itself
+    changes campaign.json and the ledger, which are no code."""
+    dirty = bool(code_files(target, "diff", "--name-only", "--no-renames", "HEAD")
+                 or code_files(target, "ls-files", "-o", "--exclude-standard"))
+    commit = git("rev-parse", "HEAD").strip() + ("-dirty" if dirty else "")
+    return {"commit": commit, "release": part.release(dirty)}
 
 
 def read_data():
@@ -147,7 +163,6 @@ def add(row, result, build, spent):
         row["features"] = max(row["features"], result.features)
     row["inputs"] = max(row["inputs"], result.corpus)
     row["findings"] += len(result.findings)
-    row["commit"], row["release"] = part.commit(), part.release()
     row["date"] = datetime.date.today().isoformat()
 
 
@@ -166,6 +181,8 @@ def run(names, seconds, slice_seconds):
     data = read_data()
     findings = sum(row["findings"] for row in data["runs"])
     rows = [row_of(data, name) for name in names]
+    # Of the files that the programs were built of, as the code sums are: HEAD may move while a campaign runs.
+    stamps = {name: stamp_of(name) for name in names}
     end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
     try:
         while datetime.datetime.now() < end:
@@ -174,6 +191,7 @@ def run(names, seconds, slice_seconds):
                 print("campaign: every target has reached its goal")
                 break
             run_slice(row, slice_seconds)
+            row.update(stamps[row["target"]])
             write_data({"runs": [each for each in data["runs"] if each["seconds"]]})
     except KeyboardInterrupt:
         print("campaign: ended; what was done is kept")
@@ -190,7 +208,8 @@ def state(names):
     rows = today(names)
     for row in rows:
         cost = f"{cost_us(row):7.1f} µs" if cost_us(row) else "not run   "
-        print(f"  {row['target']:<14} {cost} {row['executions']:>13,} of {goal_words(row):<22}  "
+        print(f"  {row['target']:<14} {row['code']} {cost} "
+              f"{row['executions']:>13,} of {goal_words(row):<22}  "
               f"{'done' if not missing(row) else f'{hours(row):.1f} h missing' if cost_us(row) else 'missing'}")
     done = [row for row in rows if not missing(row)]
     rest = sum(hours(row) for row in rows)
@@ -199,8 +218,8 @@ def state(names):
     return 0
 
 
-HEAD = ["target", "release", "commit", "executions", "of them under ASan", "goal", "µs each", "edges", "features",
-        "findings"]
+HEAD = ["target", "release", "commit", "code", "executions", "of them under ASan", "goal", "µs each", "edges",
+        "features", "findings"]
 
 
 def goal_words(row):
@@ -212,24 +231,29 @@ def goal_words(row):
 
 def cells(row):
     cost = f"{cost_us(row):.1f}" if cost_us(row) else "–"
-    return [row["target"], row["release"], row["commit"][:12], f"{row['executions']:,}", f"{row['address']:,}",
+    commit = row["commit"][:12] + ("-dirty" if row["commit"].endswith("-dirty") else "")
+    return [row["target"], row["release"], commit, row["code"], f"{row['executions']:,}", f"{row['address']:,}",
             goal_words(row), cost, str(row["edges"]), str(row["features"]), str(row["findings"])]
 
 
-def write_ledger(names):
-    """The table of all rows, and the evidence of those of today's code."""
+def ledger_text():
+    """The ledger with a table of all rows; build/fuzz/campaign.json may have rows that the tracked one lacks."""
     rows = sorted(read_data()["runs"], key=lambda row: (row["target"], row["date"]))
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     text = LEDGER.read_text()
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
-    LEDGER.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}")
-    write_evidence(today(names))
+    return f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}"
+
+
+def write_ledger():
+    LEDGER.write_text(ledger_text())
     return 0
 
 
 def write_evidence(rows):
+    """The rows of today's code, and the ledger as a file. Changes no tracked file: a part is of a commit."""
     done = [row for row in rows if not missing(row)]
     executions = sum(row["executions"] for row in rows)
     clang = subprocess.run(["clang-19", "--version"], text=True, stdout=subprocess.PIPE, check=True).stdout
@@ -244,12 +268,13 @@ def write_evidence(rows):
     part.write_part("fuzz", "Fuzz targets", {"libFuzzer of clang": version}, "make fuzz-campaign",
                     f"{len(rows)} targets, {summary}", ["target", "takes in", "compared with", *HEAD[3:]],
                     [[row["target"], targets.head(row["target"], "Input"), targets.compared(row["target"]),
-                      *cells(row)[3:]] for row in rows], not_shown, [part.keep("fuzz-ledger.md", LEDGER.read_text())])
+                      *cells(row)[3:]] for row in rows], not_shown, [part.keep("fuzz-ledger.md", ledger_text())])
+    return 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "state", "ledger"))
+    parser.add_argument("what", choices=("run", "state", "ledger", "evidence"))
     parser.add_argument("--seconds", type=int, default=3600, help="of the whole run")
     parser.add_argument("--slice", type=int, default=60, help="seconds of one target at a time")
     parser.add_argument("targets", nargs="*")
@@ -257,7 +282,9 @@ def main():
     names = given.targets or targets.names()
     if given.what == "run":
         return run(names, given.seconds, given.slice)
-    return state(names) if given.what == "state" else write_ledger(targets.names())
+    if given.what == "state":
+        return state(names)
+    return write_ledger() if given.what == "ledger" else write_evidence(today(targets.names()))
 
 
 if __name__ == "__main__":

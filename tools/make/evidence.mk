@@ -18,6 +18,11 @@ evidence-gates evidence-misra: $(BUILD)/lint/flags
 evidence-gates evidence-memory evidence-sandbox evidence-binary: all
 evidence-sbom evidence-twice: image
 
+# From what the campaign did so far; `make fuzz-ledger` writes the tracked ledger.
+.PHONY: evidence-fuzz
+evidence-fuzz:
+	@/usr/bin/python3 tools/fuzz/campaign.py evidence
+
 # With what shows that they can fail; proofs and model write the part, so they come last.
 .PHONY: evidence-proofs evidence-model
 evidence-proofs:

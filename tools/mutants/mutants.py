@@ -207,12 +207,13 @@ def not_shown(left, seed, rate):
     return [*texts, *NOT_SHOWN]
 
 
-def write_evidence(rows, summary, left, given):
+def write_evidence(rows, summary, left, problems, given):
     part.write_part(
         "mutants", "Mutants by a generator", {"universalmutator": importlib.metadata.version("universalmutator")},
         f"make mutants MUTANTS_SEED={given.seed} MUTANTS_COUNT={given.count}", summary,
         ["code", "mutants", "found", "equivalent", "not found", "found of those that are not equivalent"], rows,
-        not_shown(left, given.seed, earlier_rate()), [part.keep("equivalent.toml", EQUIVALENT.read_text())])
+        not_shown(left, given.seed, earlier_rate()), [part.keep("equivalent.toml", EQUIVALENT.read_text())],
+        failed="; ".join(problems))
 
 
 def judge(results, earlier, given):
@@ -242,7 +243,7 @@ def judge(results, earlier, given):
         left = [mutant for mutant, verdict, _ in results if verdict == "survived" and identity(mutant) not in reasons]
         kept = (f"; {earlier} of the {tried} verdicts are kept from an earlier run of the same sources and tests "
                 f"(remove {VERDICTS.relative_to(ROOT)} to try every mutant again)")
-        write_evidence(rows, summary + kept, left, given)
+        write_evidence(rows, summary + kept, left, problems, given)
     return 1 if problems else 0
 
 

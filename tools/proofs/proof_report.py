@@ -162,9 +162,11 @@ def write(proofs, results, kept):
     rows += [[name, " ".join(proof["functions"]), input_of(proof, product), "not run in this build", "", ""]
              for name, proof in sorted(proofs.items()) if name not in known]
     part = evidence()
+    failures = [name for name in sorted(known) if name not in {result["name"] for result in held}]
     files = [part.keep("proof-exceptions.toml", (ROOT / EXCEPTIONS).read_text())]
     part.write_part("proofs", "Proofs by CBMC", {"cbmc": version()}, "make proofs", summary, HEAD, rows,
-                    [*own_not_shown(proofs, listed, shown), *NOT_SHOWN], files)
+                    [*own_not_shown(proofs, listed, shown), *NOT_SHOWN], files,
+                    failed=f"these proofs fail: {' '.join(failures)}" if failures else "")
     lines = [summary, "", *("\t".join(row).replace("\n", "; ") for row in rows), ""]
     lines += ["Lines that no proof reaches, of functions that one enters:", *unreached(held)]
     pathlib.Path(ROOT / "build/proofs/report.txt").write_text("\n".join(lines) + "\n")
