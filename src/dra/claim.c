@@ -750,6 +750,7 @@ void claim_consumer(struct claim_builder *b, struct view resource, struct view n
                 text_copy(c.name, sizeof c.name, name) == STATUS_OK &&
                 text_copy(c.uid, sizeof c.uid, uid) == STATUS_OK;
     c.kind = pod ? CONSUMER_POD : CONSUMER_POD_GROUP;
+    b->consumers = (b->consumers == 0u) ? 1u : 2u;
     if (good && b->record.consumer.uid[0] == '\0') {
         b->record.consumer = c;
     }

@@ -160,6 +160,7 @@ struct claim_builder {
     bool seen_meta;
     bool is_wanted; /* the API object has the wanted UID */
     bool allocated;
+    uint8_t consumers; /* number of entries in status.reservedFor; 2: two or more */
     /* number of configuration entries added; after the first one, no result may be added */
     unsigned configs;
     /*
@@ -248,8 +249,8 @@ struct claim_config_in {
  */
 void claim_config_add(struct claim_builder *b, const struct claim_config_in *in);
 /*
- * Reads status.reservedFor[i]. Stores the first entry that is a pod or a PodGroup; ignores other
- * kinds and invalid names.
+ * Counts status.reservedFor[i] in `consumers`. Stores the first entry that is a pod or a PodGroup;
+ * does not store other kinds and invalid names.
  */
 void claim_consumer(struct claim_builder *b, struct view resource, struct view name,
                     struct view uid);

@@ -219,6 +219,78 @@ static void test_memory_of_its_own(void **state)
     prepare_well(1, 1);
 }
 
+/* Store and CDI files are lost, and the claims are rebuilt from the list of the API server. */
+static void begin_rebuilt(void)
+{
+    begin_guarded();
+    prepare_well(0, CLAIMS);
+    api.lists_claims = true;
+    kill_agent();
+    disk_unlink(disk_find(FILES_STATE, STORE_FILE_NAME));
+    lose_files();
+    up_again();
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        assert_true(ledger_find(world.agent, api.claim[n].uid) >= 0);
+    }
+}
+
+/*
+ * A container of another claim may have outlived its pod before the scheduler gave the device to a
+ * claim that the agent knows from the list alone: `two-faults` of tests/model.
+ */
+static void test_memory_of_a_rebuilt_claim(void **state)
+{
+    (void)state;
+    begin_rebuilt();
+    disk.memory[1][3] = 4096;
+    struct view reply = prepare_now(1, 1);
+    assert_string_equal(prepare_error(reply, 1),
+                        "requested device neuron-device-1 has 4096" IN_USE
+                        "which claim had it last is not known; find the process on the node by "
+                        "fuser -v /dev/neuron1" NEXT);
+    assert_true(ledger_find(world.agent, api.claim[1].uid) >= 0);
+    prepare_well(0, 1);
+    disk.memory[1][3] = 0;
+    prepare_well(1, 1);
+    disk.memory[1][3] = 4096; /* of its own container */
+    prepare_well(1, 1);
+}
+
+/* Containers of another consumer may run, and so may those of the claim's earlier device. */
+static void test_memory_of_a_rebuilt_claim_in_use(void **state)
+{
+    (void)state;
+    begin_rebuilt();
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        disk.memory[n][0] = 4096;
+    }
+    api.claim[0].for_two = true;
+    api.claim[1].for_group = true;
+    api.claim[2].consumer_uid = ""; /* which is none that the agent knows */
+    prepare_well(0, 3);
+    api.claim[3].result[0].device = "neuron-device-0";
+    unprepare_well(0, 1);
+    disk.memory[0][0] = 0;
+    prepare_well(3, 1);
+}
+
+/* While their files are read, a rebuilt claim waits as a new one does. */
+static void test_memory_of_a_rebuilt_claim_under_way(void **state)
+{
+    (void)state;
+    begin_rebuilt();
+    disk.memory_read = STATUS_MORE;
+    struct peer *p = peer_open(LINK_SERVICE, 65535);
+    const struct peer_call *c = call_send(p, PREPARE, claims_request(1, 1));
+    settle();
+    assert_false(c->ended);
+    disk.memory_read = STATUS_OK;
+    world.poked = true;
+    settle();
+    assert_string_equal(prepare_error(call_reply_of(c), 1), "");
+    peer_close(p);
+}
+
 static void test_memory_last_claim_unknown(void **state)
 {
     (void)state;
@@ -425,6 +497,9 @@ int main(void)
         cmocka_unit_test(test_started_in_a_reload),
         cmocka_unit_test(test_memory_in_use),
         cmocka_unit_test(test_memory_of_its_own),
+        cmocka_unit_test(test_memory_of_a_rebuilt_claim),
+        cmocka_unit_test(test_memory_of_a_rebuilt_claim_in_use),
+        cmocka_unit_test(test_memory_of_a_rebuilt_claim_under_way),
         cmocka_unit_test(test_memory_last_claim_unknown),
         cmocka_unit_test(test_memory_of_a_part),
         cmocka_unit_test(test_memory_of_efa),

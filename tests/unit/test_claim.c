@@ -508,8 +508,11 @@ static void test_consumers(void **state)
     (void)state;
     add("a", "neuron-device-0");
     fill_name(longest, sizeof longest, 'n');
+    assert_int_equal(b.consumers, 0);
     consumer("things", "a", "b");
+    assert_int_equal(b.consumers, 1);
     consumer("", "a", "b");
+    assert_int_equal(b.consumers, 2);
     consumer("pods", "", "b");
     consumer("pods", "a", "");
     consumer("pods", "a\"b", "c");
@@ -519,6 +522,7 @@ static void test_consumers(void **state)
     consumer("pods", "trainer-0.x", "11-22");
     consumer("pods", "trainer-1", "33-44");
     consumer("podgroups", "trainers", "55-66");
+    assert_int_equal(b.consumers, 2);
     prepared();
     assert_int_equal(b.record.consumer.kind, CONSUMER_POD);
     assert_string_equal(b.record.consumer.name, "trainer-0.x");

@@ -378,6 +378,47 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
     o->fresh = !held;
 }
 
+/* The record of the operation's claim; NULL: the agent does not hold it, or cannot read it. */
+static const struct claim_record *record_before(struct agent *a, const struct operation *o)
+{
+    const struct claim_record *before = NULL;
+    int slot = ledger_known(a, o->id.uid);
+    bool read = slot >= 0 && ledger_record(a, (unsigned)slot, &before) == STATUS_OK;
+    return read ? before : NULL;
+}
+
+/*
+ * Whether the memory of the devices of a held claim, which has the same ones at the API server,
+ * must be checked like that of a new claim. That is so if the kubelet may never have asked to
+ * prepare the claim, and its only consumer is one pod: the kubelet prepares the claims of a pod
+ * while no container of the pod runs. Containers of other consumers may run, and use that memory.
+ */
+static bool may_be_unprepared(const struct claim_record *held, const struct claim_builder *b)
+{
+    const struct claim_consumer *c = &b->record.consumer;
+    return held->rebuilt && b->consumers == 1u && c->uid[0] != '\0' &&
+           c->kind == (uint8_t)CONSUMER_POD && claim_results_same(held, &b->record);
+}
+
+/*
+ * Prepares a held claim that has the same devices at the API server, once no process of another
+ * claim uses their memory.
+ */
+static void prepare_compared(struct agent *a, struct operation *o, const struct claim_record *held,
+                             const struct claim_builder *b)
+{
+    char text[CLAIM_ERROR_CAP];
+    struct writer why = writer_of(text, sizeof text);
+    int slot = ledger_known(a, o->id.uid);
+    ASSERT(slot >= 0);
+    if (may_be_unprepared(held, b) &&
+        device_memory_check(a, held, claim_cores(held) != 0u, &why) != STATUS_OK) {
+        prepare_refused(a, o, &why);
+    } else {
+        prepare_known(a, o, (unsigned)slot);
+    }
+}
+
 /*
  * Prepares a claim that was read from the API server. A held claim may have been allocated again
  * under its UID, because a pod that was deleted by force causes no unprepare (kubernetes#139772).
@@ -385,14 +426,12 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
  */
 static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b)
 {
-    const struct claim_record *before = NULL;
-    int slot = ledger_known(a, o->id.uid);
-    bool read = slot >= 0 && ledger_record(a, (unsigned)slot, &before) == STATUS_OK;
-    if (read && claim_results_same(before, &b->record)) {
-        prepare_known(a, o, (unsigned)slot);
+    const struct claim_record *before = record_before(a, o);
+    if (before != NULL && claim_results_same(before, &b->record)) {
+        prepare_compared(a, o, before, b);
         return;
     }
-    if (read) {
+    if (before != NULL) {
         prepared_log_other(a, before, &b->record);
     }
     prepare_new(a, o, b);
@@ -406,7 +445,9 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    enum status s = device_memory_read(a, &b->record, &why);
+    const struct claim_record *held = record_before(a, o);
+    bool checked = held != NULL && may_be_unprepared(held, b);
+    enum status s = device_memory_read(a, checked ? held : &b->record, &why);
     if (s == STATUS_OK) {
         prepare_fetched(a, o, b);
     } else if (s != STATUS_MORE) {

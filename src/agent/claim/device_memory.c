@@ -72,13 +72,14 @@ static void write_used(const struct agent *a, unsigned number, uint64_t bytes, s
 }
 
 /*
- * The devices of the record whose memory must be checked, because the claim does not hold them yet;
- * bit N: device N.
+ * The devices of the record whose memory must be checked; bit N: device N. They are those that the
+ * claim does not hold yet and, if it was rebuilt from the API server's list, those that it holds:
+ * the kubelet may never have asked to prepare it, so a container of another claim may use them.
  */
 static uint64_t numbers_of(const struct agent *a, const struct claim_record *r)
 {
     int slot = ledger_find(a, r->id.uid);
-    uint64_t own = (slot >= 0) ? ledger_entry(a, (unsigned)slot)->numbers : 0u;
+    uint64_t own = (slot >= 0 && !r->rebuilt) ? ledger_entry(a, (unsigned)slot)->numbers : 0u;
     bool due = driver_traits(r->driver)->has_cores && a->settings->check_device_memory;
     return due ? claim_numbers(r) & ~own : 0u;
 }

@@ -28,12 +28,12 @@ MUST_USE enum status device_memory_read(const struct agent *a, const struct clai
                                         struct writer *why);
 /*
  * Checks whether memory of the record's devices, or of their cores in the record, is in use; skips
- * devices that the claim already holds. STATUS_OK: no memory is in use, or its use is unknown:
- * --check-device-memory is off, the kernel module has no such file, or the file cannot be read.
- * HOST_BUSY: `why` names the device, the claim that last had the device, and the remedy. `parts`
- * true: checks the record only if it has a part of a device, whose cores must be chosen before the
- * call; `parts` false: checks any other record only. Returns STATUS_OK for a record that it does
- * not check.
+ * devices that the claim already holds, unless the record is `rebuilt`. STATUS_OK: no memory is in
+ * use, or its use is unknown: --check-device-memory is off, the kernel module has no such file, or
+ * the file cannot be read. HOST_BUSY: `why` names the device, the claim that last had the device,
+ * and the remedy. `parts` true: checks the record only if it has a part of a device, whose cores
+ * must be chosen before the call; `parts` false: checks any other record only. Returns STATUS_OK
+ * for a record that it does not check.
  */
 MUST_USE enum status device_memory_check(struct agent *a, const struct claim_record *r, bool parts,
                                          struct writer *why);

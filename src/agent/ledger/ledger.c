@@ -323,7 +323,7 @@ void ledger_enter(struct agent *a, unsigned slot, const struct claim_record *r)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
     for (unsigned n = 0; n < DEVICES_MAX; n++) {
-        if ((claim_numbers(r) >> n & 1u) != 0u) {
+        if ((claim_numbers(r) >> n & 1u) != 0u && !r->rebuilt) {
             a->ledger->last[n] = r->id;
         }
     }

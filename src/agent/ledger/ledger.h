@@ -131,7 +131,9 @@ const char *ledger_cdi_remedy(const struct agent *a);
 const struct ledger_entry *ledger_entry(const struct agent *a, unsigned slot);
 const struct claim_id *ledger_id(const struct agent *a, unsigned slot);
 /*
- * The claim that last got the device with this number. Never NULL; an empty claim: no claim got it.
+ * The claim that last got the device with this number; a claim that was rebuilt from the API
+ * server's list counts once the kubelet has prepared it. Never NULL; an empty claim: no claim got
+ * the device.
  */
 const struct claim_id *ledger_last(const struct agent *a, unsigned number);
 

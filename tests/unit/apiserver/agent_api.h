@@ -90,6 +90,7 @@ struct api_claim {
     bool unallocated;
     bool unreserved;
     bool for_group; /* reserved for a PodGroup, not for a pod */
+    bool for_two;   /* the consumer is named twice */
     enum api_fault fault;
     unsigned http;            /* 0: 200, 999: 404 as a line of text */
     const char *http_message; /* of that answer; NULL: the usual one */
@@ -253,7 +254,7 @@ static void put_claim(struct writer *object, const struct api_claim *c)
     put_str(&consumer, 4, c->name); /* the pod's name is that of its claim */
     put_str(&consumer, 5,
             c->consumer_uid != NULL ? c->consumer_uid : "11111111-2222-3333-4444-555555555555");
-    if (!c->unreserved) {
+    for (unsigned i = 0; !c->unreserved && i < (c->for_two ? 2u : 1u); i++) {
         put_view(&status, 2, writer_view(&consumer));
     }
     uint8_t annotation_bytes[256];
