@@ -124,6 +124,9 @@ static bool odd_pseudo(struct view name, struct view value)
     if (view_is(name, ":scheme")) {
         return !view_is(value, "http") && !view_is(value, "https");
     }
+    if (view_is(name, ":status")) {
+        return view_starts(value, "0"); /* RFC 9110 15: invalid, and each receiver decides */
+    }
     return view_is(name, ":authority") && !is_authority(value);
 }
 
@@ -578,11 +581,25 @@ static bool many_updates(const struct frame *f)
     return (f->type == 1u || f->type == 9u) && engine.c.block.size_updates > HPACK_SIZE_UPDATES_MAX;
 }
 
+/* The side has refused the list of the frame's stream as malformed, RFC 9113 8.1.1. */
+static bool refused(const struct side *s, const struct frame *f)
+{
+    return !s->now.failed && s->now.reset == f->stream && s->now.reset_code == H2_PROTOCOL_ERROR;
+}
+
+/* RFC 9113 8.2.1 lists the characters that must be refused; one side refuses more than those. */
 static bool odd_list(const struct frame *f)
 {
     bool odd = ours.list.odd || theirs.list.odd;
+    bool one = (refused(&ours, f) && quiet(&theirs)) || (refused(&theirs, f) && quiet(&ours));
+    return (f->type == 1u || f->type == 9u) && odd && one;
+}
+
+/* RFC 9113 8.3.1 makes :authority optional, and gRPC's clients may omit it. */
+static bool without_authority(const struct frame *f)
+{
     bool bare = ours.list.request && !ours.list.authority;
-    return (f->type == 1u || f->type == 9u) && (odd || bare);
+    return (f->type == 1u || f->type == 9u) && bare && refused(&theirs, f) && quiet(&ours);
 }
 
 /* nghttp2 compares a content-length among trailers with the body, as if it were in the header. */
@@ -610,8 +627,9 @@ static const struct difference {
     {"RFC 9113 8.1: DATA before the final header list, but without octets", empty_data},
     {"a setting that comes twice, first with a value that it must not have", setting_twice},
     {"HPACK_SIZE_UPDATES_MAX updates of the table's size in a block", many_updates},
-    {"RFC 9113 8.2.1: more characters than those may be refused; a request may lack :authority",
+    {"RFC 9113 8.2.1 and 9110 15: more characters, and a status below 100, may be refused",
      odd_list},
+    {"RFC 9113 8.3.1: a request may lack :authority, which nghttp2 requires", without_authority},
     {"RFC 9110 6.5.1: no trailer stands for a header field", trailer_length},
 };
 
@@ -707,6 +725,7 @@ static bool send_frame(struct frame f)
 #ifndef FUZZ_ALONE
     if (!f.in_list) {
         begin_frame(&theirs);
+        begin_list(&theirs);
     }
     their_receive(writer_view(&w));
     /* The engine resets a stream at the end of a list, nghttp2 at its first wrong field. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Header compression. Checks of src/wire/hpack.h: I1 to I7; I6 and I7 with nghttp2's decoder,
- * field by field and with the whole dynamic table after each block.
+ * field by field and with the names and values of the whole dynamic table after each block.
  *
  * The first byte chooses the table that was announced and the room for a field; then come header
  * blocks, each with its length before it in one byte (255: in the two bytes behind).
@@ -156,6 +156,16 @@ static bool beyond_integers(struct reader in)
     return false;
 }
 
+/* Compares nghttp2's octets with those in the ring, of which the last is followed by the first. */
+static bool ring_holds(const struct hpack_decoder *d, size_t offset, struct view octets)
+{
+    bool same = true;
+    for (size_t i = 0; i < octets.len; i++) {
+        same = same && d->ring[(offset + i) % HPACK_TABLE_BYTES] == octets.data[i];
+    }
+    return same;
+}
+
 static void check_table(const struct hpack_decoder *d)
 {
     CHECK(nghttp2_hd_inflate_get_dynamic_table_size(theirs) == d->used);
@@ -165,6 +175,9 @@ static void check_table(const struct hpack_decoder *d)
         const struct hpack_entry *e = &d->entries[(d->first + i) % HPACK_ENTRIES_MAX];
         const nghttp2_nv *nv = nghttp2_hd_inflate_get_table_entry(theirs, 62u + i);
         CHECK(nv != NULL && nv->namelen == e->name_len && nv->valuelen == e->value_len);
+        CHECK(ring_holds(d, e->offset, view_of(nv->name, nv->namelen)));
+        size_t value_offset = (size_t)e->offset + e->name_len;
+        CHECK(ring_holds(d, value_offset, view_of(nv->value, nv->valuelen)));
     }
 }
 

@@ -155,12 +155,16 @@ class Writer
         octets(&value, sizeof value);
     }
 
+    // Up to the first NUL: the agent keeps texts as C does.
     void text(const pb::FieldDescriptor *field, const std::string &value)
     {
-        const uint32_t len = static_cast<uint32_t>(value.size());
+        const uint32_t len = static_cast<uint32_t>(strlen(value.c_str()));
+        if (len == 0 && !field->is_repeated() && !field->has_presence()) {
+            return;
+        }
         head(field, ORACLE_TEXT);
         octets(&len, sizeof len);
-        octets(value.data(), value.size());
+        octets(value.data(), len);
     }
 
     void message(const pb::FieldDescriptor *field, const pb::Message &value)

@@ -28,8 +28,9 @@ enum { ORACLE_NUMBER = 1, ORACLE_TEXT = 2, ORACLE_BEGIN = 3, ORACLE_END = 4 };
 /*
  * Decodes a message of the type `name`, as "dra.Claim", and writes the values that it has, by the
  * numbers of their fields: a number in eight octets, a text behind its length in four, a message
- * between ORACLE_BEGIN and ORACLE_END; all in the order of this machine. ORACLE_TOO_LONG: they do
- * not fit.
+ * between ORACLE_BEGIN and ORACLE_END; all in the order of this machine. A text ends at its first
+ * NUL, as the agent's texts do, and an empty one in a field without presence is no value.
+ * ORACLE_TOO_LONG: they do not fit.
  */
 int oracle_decode(const char *name, const uint8_t *data, size_t len, struct oracle_values *values);
 

@@ -63,16 +63,12 @@ make_system() {
         >"$target/etc/apt/apt.conf.d/90host" || true
 }
 
-# COPY of the Dockerfile: the tree without what is made there, or one file.
-copy() {
-    to=$target/src${2#\$SRC}
+# "COPY . PLACE" of the Dockerfile: the tree without what is made there.
+copy_tree() {
+    to=$target/src${1#\$SRC}
     mkdir -p "$to"
-    if [ "$1" = . ]; then
-        (cd "$root" && git ls-files -z -co --exclude-standard |
-            tar --null --ignore-failed-read -T - -cf - 2>/dev/null) | tar -C "$to" -xf -
-    else
-        cp "$root/$1" "$to"
-    fi
+    (cd "$root" && git ls-files -z -co --exclude-standard |
+        tar --null --ignore-failed-read -T - -cf - 2>/dev/null) | tar -C "$to" -xf -
 }
 
 # The lines of the Dockerfile, each joined with those that continue it.
@@ -81,7 +77,10 @@ run_dockerfile() {
     while read -r word rest; do
         case $word in
             '#' | ARG | FROM | '') ;;
-            COPY) copy "${rest% *}" "${rest##* }" ;;
+            COPY)
+                [ "${rest% *}" = . ] || fail "tests/fuzz/Dockerfile: COPY $rest: OSS-Fuzz has no such file"
+                copy_tree "${rest##* }"
+                ;;
             WORKDIR) folder=/src${rest#\$SRC} ;;
             RUN) inside sh -c "$rest" >>"$log" 2>&1 </dev/null ;;
             *) fail "tests/fuzz/Dockerfile: $word is not known here" ;;
