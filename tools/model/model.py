@@ -14,6 +14,7 @@ a bound on depth, and a search that ends early counts as a failure. Counterexamp
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -36,6 +37,14 @@ PROPERTIES = {
     "device_is_in_use": "nothing is released, or given away, while a pod may use it",
     "claim_comes_back": "no unprepared claim is held again",
     "not_released": "every claim that is over is released in the end",
+}
+# What the kept result of a run depends on, from the root. A result of other files is not used.
+SEARCHED = ["tests/model/claim.pml", "tests/model/configurations.toml", "tools/model/model.py", "tools/build/pins"]
+READS = {
+    "check": SEARCHED,
+    "deep": SEARCHED,
+    "defects": [*SEARCHED, "tests/model/defects.toml"],
+    "trace": [*SEARCHED, "tests/model/steps.h", "tests/sim", "src", "boards", "generated", "cfg", "proto"],
 }
 DEPTH_MAX = 4000000
 # A search for steps alone keeps two bits of a hash of each state instead of the state, and is cut where a state looks
@@ -182,6 +191,7 @@ def is_chosen(configuration, quick, deep):
 
 def check(quick, deep):
     version = spin_version()
+    begun = None if quick else begin("deep" if deep else "check")
     chosen = [c for c in read("configurations.toml")["configuration"] if is_chosen(c, quick, deep)]
     results = {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -191,26 +201,43 @@ def check(quick, deep):
             show(name, results[name])
     states = sum(r["states"] for r in results.values())
     print(f"model: {len(results)} configurations, {states} states, nothing broken")
-    if deep:
-        keep("deep", {"version": version, "results": results})
-        write_evidence()
-    elif not quick:
-        keep("check", {"version": version, "results": results})
+    if begun:
+        keep(begun, {"version": version, "results": results})
         write_evidence()
 
 
-def keep(name, value):
+def digest(name):
+    """The sum of the files that a result depends on."""
+    whole = hashlib.sha256()
+    for read_path in map(ROOT.joinpath, READS[name]):
+        for path in sorted(read_path.rglob("*")) if read_path.is_dir() else [read_path]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                whole.update(f"{path.relative_to(ROOT)} {content}\n".encode())
+    return whole.hexdigest()
+
+
+def begin(name):
+    """Before a run: if it fails or is ended, no result of an earlier one is left."""
+    (BUILD / f"{name}.json").unlink(missing_ok=True)
+    return name, digest(name)
+
+
+def keep(begun, value):
+    name, of_files = begun
     BUILD.mkdir(parents=True, exist_ok=True)
-    (BUILD / f"{name}.json").write_text(json.dumps(value, indent=1), encoding="utf-8")
+    (BUILD / f"{name}.json").write_text(json.dumps({"digest": of_files, "value": value}, indent=1), encoding="utf-8")
 
 
 def kept(name):
+    """The result of the last run, if it was of the files that there are now."""
     path = BUILD / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return stored["value"] if stored.get("digest") == digest(name) else None
 
 
 def write_evidence():
-    """The part of `make evidence`: of what has been run in this build folder."""
+    """The part of `make evidence`. Only a search that broke nothing writes it, with what the other runs left before."""
     checked, deep, found, traced = kept("check"), kept("deep"), kept("defects"), kept("trace")
     if checked is None:
         return
@@ -222,12 +249,12 @@ def write_evidence():
              f"{r['states']:,} states, {r['transitions']:,} transitions, depth {r['depth']:,}", f"{r['seconds']} s"]
             for name, r in checked["results"].items()]
     missing = [] if deep else ["`make model-deep` (two claims with two faults; two claims and two agents until all is "
-                               "released) was not run in this build."]
+                               "released) was not run on this model."]
     if found:
         rows += [["defect " + name, d["about"], PROPERTIES[d["property"]], "found", f"{d['seconds']} s"]
                  for name, d in found.items()]
     else:
-        missing.append("`make model-defects` was not run in this build.")
+        missing.append("`make model-defects` was not run on this model.")
     if traced:
         rows.append(["comparison with the simulator", f"{traced['schedules']} schedules of claims",
                      "each step of a claim is one that the model allows",
@@ -235,7 +262,7 @@ def write_evidence():
         missing.append(f"The simulator made {traced['kinds']:,} kinds of steps, and the model allows "
                        f"{traced['allowed']:,}: steps that the simulator did not make are not compared.")
     else:
-        missing.append("`make model-trace` was not run in this build.")
+        missing.append("`make model-trace` was not run on this model and agent.")
     states = sum(r["states"] for r in checked["results"].values())
     part.write_part("model", "A model of a claim's life", {"spin": checked["version"]},
                     "make model model-defects model-trace",
@@ -282,6 +309,7 @@ def defects(names):
     unknown = set(names) - {d["name"] for d in chosen}
     if unknown:
         sys.exit(f"model: no such defect: {', '.join(sorted(unknown))}")
+    begun = None if names else begin("defects")
     found, failures = {}, 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for defect, result in zip(chosen, pool.map(find_or_say, chosen)):
@@ -298,9 +326,8 @@ def defects(names):
     missing = set(PROPERTIES) - {d["property"] for d in found.values()}
     if not names and missing:
         raise Failure(f"no defect breaks {', '.join(sorted(missing))}")
-    if not names:
-        keep("defects", found)
-        write_evidence()
+    if begun:
+        keep(begun, found)
 
 
 # --- the simulator's steps ------------------------------------------------------------------------------------------
@@ -360,6 +387,7 @@ class Allowed:
 
 
 def trace(path, schedules, only_compare):
+    begun = None if only_compare else begin("trace")
     allowed = Allowed(BUILD / "steps.txt")
     refused = kinds = times = 0
     for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
@@ -375,10 +403,9 @@ def trace(path, schedules, only_compare):
     print(f"model: {times} steps of the simulator, of {kinds} kinds; the model allows {allowed.count} kinds")
     if refused:
         raise Failure(f"{refused} kinds of steps that the model does not allow")
-    if only_compare:
+    if begun is None:
         return
-    keep("trace", {"schedules": schedules, "times": times, "kinds": kinds, "allowed": allowed.count})
-    write_evidence()
+    keep(begun, {"schedules": schedules, "times": times, "kinds": kinds, "allowed": allowed.count})
 
 
 def main():
