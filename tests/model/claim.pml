@@ -20,6 +20,9 @@
 #ifndef SAME_NAME
 #define SAME_NAME 0 /* 1: claim 1 is created with the name of claim 0, after that one is deleted */
 #endif
+#ifndef FIXED_ORDER
+#define FIXED_ORDER 0 /* 1: with LIVENESS, the agent does its jobs in one order, so that more claims can be searched */
+#endif
 
 /* --- a record: as the store, a CDI file and the memory of an agent have it; 0: none --- */
 #define DEV(r) ((r) & 3)            /* the device, 1 or 2 */
@@ -87,6 +90,7 @@ typedef memory {
     bool open;              /* ledger.usable */
     bool unlisted;          /* ledger.unlisted */
     bool seen;              /* reconcile.unseen is false: the CDI root was listed */
+    bool dirty;             /* ledger.dirty: this process wrote a record, and has not flushed it */
     bool listing;           /* the list is under way; `list` is what it will say */
     byte list[UIDS];
     byte slot[UIDS];
@@ -133,21 +137,29 @@ c_decl {
 #define WHEN(guard, who, what) d_step { guard; what }
 #endif
 
-/* The claim is over, and this agent holds it. */
-#define IS_OVER(x, i) (mem[i].slot[x] == HELD && \
-    (api[x] == DELETED || ((mem[i].record[x] & REBUILT) && api[x] == FREE)))
+/* By this record the claim is over. */
+#define OVER(x, r) (api[x] == DELETED || (((r) & REBUILT) && api[x] == FREE))
+/* The agent holds a claim that is over, as the API server answers. */
+#define IS_OVER(x, i) (mem[i].slot[x] == HELD && OVER(x, mem[i].record[x]))
 #ifdef STEPS
 #define TELL(x, well) told[x] = well
 #else
 #define TELL(x, well) skip
 #endif
+/*
+ * No memory was left when the store was lost, so the list of claims is asked for. What was unprepared may come back with
+ * it while a pod has it reserved, unless its tombstone says so.
+ */
+#define NO_WITNESS(x) ended[x] = ended[x] && tombstone[x]
 /* What was answered does not bind the agent any more. */
 #define ACQUIT(x) given[x] = 0; this_boot[x] = false
 
 #define SLOT mem[me].slot
 #define RECORD mem[me].record
 #define IS_HELD(x) (SLOT[x] == HELD)
-#define DIRTY (cached[0] != flushed[0] || cached[1] != flushed[1])
+#define DIRTY mem[me].dirty
+#define WRITE(x, entry) cached[x] = entry; mem[me].dirty = true
+#define FLUSH flushed[0] = cached[0]; flushed[1] = cached[1]; mem[me].dirty = false
 #define OTHER(x) (1 - (x))
 /* Another claim that holds this device, by a record of this boot, or of an earlier one. */
 #define RIVAL(x, d) (IS_HELD(OTHER(x)) && DEV(RECORD[OTHER(x)]) == (d))
@@ -194,10 +206,10 @@ inline release(x)
     if
     :: cdi[x] ->
         STEP(AGENT, SET_FREEING(x); tombstone[x] = true; cdi[x] = 0); /* cdi_bury */
-        STEP(AGENT, cached[x] = 0)
+        STEP(AGENT, WRITE(x, 0))
     :: else ->
         STEP(AGENT, SET_FREEING(x));
-        STEP(AGENT, cached[x] = 0);
+        STEP(AGENT, WRITE(x, 0));
         if
         :: mem[me].unlisted -> STEP(AGENT, tombstone[x] = true) /* cdi_mark_gone */
         :: else
@@ -222,7 +234,7 @@ inline settle(x)
 inline sync()
 {
     if
-    :: DIRTY -> STEP(AGENT, flushed[0] = cached[0]; flushed[1] = cached[1])
+    :: DIRTY -> STEP(AGENT, FLUSH)
     :: else
     fi;
     settle(0);
@@ -232,7 +244,7 @@ inline sync()
 /* ledger_adopt: the record alone */
 inline write_record(x, entry)
 {
-    STEP(AGENT, cached[x] = entry; SLOT[x] = HELD; RECORD[x] = entry; newer[x] = false)
+    STEP(AGENT, WRITE(x, entry); SLOT[x] = HELD; RECORD[x] = entry; newer[x] = false)
 }
 
 inline ensure_cdi(x)
@@ -459,10 +471,10 @@ inline adopt_file(x)
 #ifdef STEPS
     /* in the simulator no file is lost between its reading and the record */
     :: WHEN(cdi[x] && SLOT[x] == EMPTY, AGENT,
-        cached[x] = cdi[x]; SLOT[x] = HELD; RECORD[x] = cdi[x]; newer[x] = false)
+        WRITE(x, cdi[x]); SLOT[x] = HELD; RECORD[x] = cdi[x]; newer[x] = false)
 #else
     :: d_step { cdi[x] && SLOT[x] == EMPTY -> d = cdi[x] };
-        STEP(AGENT, cached[x] = d; SLOT[x] = HELD; RECORD[x] = d; newer[x] = false; d = 0)
+        STEP(AGENT, WRITE(x, d); SLOT[x] = HELD; RECORD[x] = d; newer[x] = false; d = 0)
 #endif
     :: else
     fi;
@@ -482,12 +494,13 @@ inline adopt_file(x)
 inline open_store()
 {
     if
-    :: !store -> STEP(AGENT, store = true; list_flag = true)
+    :: !store -> STEP(AGENT, store = true; list_flag = true; NO_WITNESS(0); NO_WITNESS(1))
     :: else
     fi;
     STEP(AGENT, LOAD(0); LOAD(1); mem[me].unlisted = list_flag; mem[me].open = true; had[me] = true);
+    /* flush_doubted: the process cannot tell whether what it reads was flushed; a flush that changes nothing is left out */
     if
-    :: DIRTY -> STEP(AGENT, flushed[0] = cached[0]; flushed[1] = cached[1]) /* flush_doubted */
+    :: cached[0] != flushed[0] || cached[1] != flushed[1] -> STEP(AGENT, FLUSH)
     :: else
     fi;
     adopt_file(0);
@@ -504,15 +517,14 @@ inline remake()
         list_flag = mem[me].unlisted;
         cached[0] = (IS_HELD(0) -> RECORD[0] : 0);
         cached[1] = (IS_HELD(1) -> RECORD[1] : 0);
-        flushed[0] = cached[0];
-        flushed[1] = cached[1]);
+        FLUSH);
     STEP(AGENT, mem[me].open = true);
     adopt_file(0);
     adopt_file(1)
 }
 
 #define FORGET(i) \
-    mem[i].open = false; mem[i].unlisted = false; mem[i].seen = false; mem[i].listing = false; \
+    mem[i].open = false; mem[i].unlisted = false; mem[i].seen = false; mem[i].dirty = false; mem[i].listing = false; \
     mem[i].list[0] = 0; mem[i].list[1] = 0; mem[i].slot[0] = EMPTY; mem[i].slot[1] = EMPTY; \
     mem[i].record[0] = 0; mem[i].record[1] = 0; mem[i].gone[0] = false; mem[i].gone[1] = false
 
@@ -520,7 +532,7 @@ inline remake()
 inline hand_over()
 {
     sync();
-    STEP(AGENT, FORGET(me); owner = NOBODY; next_owner = OTHER(me))
+    STEP(AGENT, FORGET(me); owner = NOBODY; next_owner = OTHER(me); done = 0)
 }
 
 /* --- an agent --- */
@@ -534,9 +546,32 @@ inline hand_over()
 #define SYNC_DUE (DIRTY || SLOT[0] == FREEING || SLOT[1] == FREEING)
 #define UNSTORED_DUE(x) (!store && call[x] == UNPREPARE && IS_HELD(x))
 #define HANDOVER_DUE (runs[OTHER(me)] && !had[OTHER(me)])
+#define PREPARE_DUE(x) (call[x] == PREPARE)
+#define UNPREPARE_DUE(x) (call[x] == UNPREPARE)
+#define ANSWER_DUE(x) (LOOK_DUE(x) && api_up)
 #ifdef LIVENESS
-bool turn; /* the agent has done each of its jobs */
-#define JOB(due, claim, what) if :: d_step { store && (due) -> busy_for = claim } -> what :: else fi
+/*
+ * The agent does its jobs in any order, each as often as it likes: `done` has a bit for each that it has done since the
+ * last `turn`, and `turn` is true once when no other is due. With FIXED_ORDER it does one after the other, and `done` is
+ * the next.
+ */
+bool turn;
+#define JOBS 12
+#if FIXED_ORDER
+#define UNDONE(n, due) (done == n && (due))
+#define JOB(n, due, claim) d_step { store && UNDONE(n, due) -> done = n + 1; busy_for = claim }
+#define ALL_DONE (done == JOBS)
+#else
+#define UNDONE(n, due) ((due) && !(done & (1 << n)))
+#define JOB(n, due, claim) d_step { store && (due) -> done = done | (1 << n); busy_for = claim }
+#define ALL_DONE true
+#endif
+#define NONE_DUE (!UNDONE(0, PREPARE_DUE(0)) && !UNDONE(1, PREPARE_DUE(1)) && !UNDONE(2, UNPREPARE_DUE(0)) && \
+    !UNDONE(3, UNPREPARE_DUE(1)) && !UNDONE(4, ANSWER_DUE(0)) && !UNDONE(5, ANSWER_DUE(1)) && \
+    !UNDONE(6, FILES_DUE(0)) && !UNDONE(7, FILES_DUE(1)) && !UNDONE(8, SYNC_DUE) && !LIST_DUE && \
+    !UNDONE(9, mem[me].list[0]) && !UNDONE(10, mem[me].list[1]) && !UNDONE(11, LIST_READ) && !HANDOVER_DUE)
+#else
+#define JOB(n, due, claim) d_step { store && (due) -> busy_for = claim }
 #endif
 
 /* ledger_listed */
@@ -549,59 +584,40 @@ inline end_list()
 proctype agent(byte me)
 {
     byte d = 0;
+    short done = 0; /* see `turn` */
 again:
     {
         do
         :: d_step { MAY_OWN -> owner = me; next_owner = NOBODY } ->
             open_store();
-#ifndef LIVENESS
             do
             :: !store -> remake()
             :: d_step { UNSTORED_DUE(0) -> busy_for = 1 } -> unprepare_unstored(0)
             :: d_step { UNSTORED_DUE(1) -> busy_for = 2 } -> unprepare_unstored(1)
-            :: d_step { store && call[0] == PREPARE -> busy_for = 1 } -> prepare(0)
-            :: d_step { store && call[1] == PREPARE -> busy_for = 2 } -> prepare(1)
-            :: d_step { store && call[0] == UNPREPARE -> busy_for = 1 } -> unprepare(0)
-            :: d_step { store && call[1] == UNPREPARE -> busy_for = 2 } -> unprepare(1)
-            :: d_step { store && LOOK_DUE(0) && api_up -> busy_for = 1 } -> look(0)
-            :: d_step { store && LOOK_DUE(1) && api_up -> busy_for = 2 } -> look(1)
-            :: d_step { store && FILES_DUE(0) -> busy_for = 1 } -> files(0)
-            :: d_step { store && FILES_DUE(1) -> busy_for = 2 } -> files(1)
-            :: store && SYNC_DUE -> sync()
+            :: JOB(0, PREPARE_DUE(0), 1) -> prepare(0)
+            :: JOB(1, PREPARE_DUE(1), 2) -> prepare(1)
+            :: JOB(2, UNPREPARE_DUE(0), 1) -> unprepare(0)
+            :: JOB(3, UNPREPARE_DUE(1), 2) -> unprepare(1)
+            :: JOB(4, ANSWER_DUE(0), 1) -> look(0)
+            :: JOB(5, ANSWER_DUE(1), 2) -> look(1)
+            :: JOB(6, FILES_DUE(0), 1) -> files(0)
+            :: JOB(7, FILES_DUE(1), 2) -> files(1)
+            :: JOB(8, SYNC_DUE, 0) -> sync()
             :: d_step { store && LIST_DUE -> LIST_ANSWER }
-            :: d_step { store && mem[me].list[0] -> busy_for = 1 } -> adopt_listed(0)
-            :: d_step { store && mem[me].list[1] -> busy_for = 2 } -> adopt_listed(1)
-            :: store && LIST_READ -> end_list()
+            :: JOB(9, mem[me].list[0], 1) -> adopt_listed(0)
+            :: JOB(10, mem[me].list[1], 2) -> adopt_listed(1)
+            :: JOB(11, LIST_READ, 0) -> end_list()
             :: store && HANDOVER_DUE -> hand_over(); break
-            od
-#else
-            /* each job in its turn */
-            do
-            :: !store -> remake()
-            :: d_step { UNSTORED_DUE(0) -> busy_for = 1 } -> unprepare_unstored(0)
-            :: d_step { UNSTORED_DUE(1) -> busy_for = 2 } -> unprepare_unstored(1)
-            :: store && HANDOVER_DUE -> hand_over(); break
-            :: store && !HANDOVER_DUE ->
-                JOB(call[0] == PREPARE, 1, prepare(0));
-                JOB(call[1] == PREPARE, 2, prepare(1));
-                JOB(call[0] == UNPREPARE, 1, unprepare(0));
-                JOB(call[1] == UNPREPARE, 2, unprepare(1));
-                JOB(LOOK_DUE(0) && api_up, 1, look(0));
-                JOB(LOOK_DUE(1) && api_up, 2, look(1));
-                JOB(FILES_DUE(0), 1, files(0));
-                JOB(FILES_DUE(1), 2, files(1));
-                JOB(SYNC_DUE, 0, sync());
-                JOB(LIST_DUE, 0, LIST_ANSWER);
-                JOB(mem[me].list[0], 1, adopt_listed(0));
-                JOB(mem[me].list[1], 2, adopt_listed(1));
-                JOB(LIST_READ, 0, end_list());
-                turn = true;
-                turn = false
-            od
+#ifdef LIVENESS
+            :: d_step { store && NONE_DUE && ALL_DONE -> done = 0; turn = true } -> turn = false
+#if FIXED_ORDER
+            :: d_step { store && NONE_DUE && !ALL_DONE -> done++ }
 #endif
+#endif
+            od
         od
     } unless { killed[me] };
-    d_step { killed[me] = false; d = 0 };
+    d_step { killed[me] = false; d = 0; done = 0 };
     goto again
 }
 
@@ -685,16 +701,18 @@ proctype cluster(byte x)
 #define CRASH(i) FORGET(i); killed[i] = true; had[i] = false; \
     busy_for = (owner == i -> 0 : busy_for); \
     owner = (owner == i -> NOBODY : owner); next_owner = (next_owner == i -> NOBODY : next_owner)
+/* A tombstone that the list of claims was to heed goes: what was unprepared may be taken in, until it is deallocated. */
+#define LIST_ASKED (list_flag || mem[0].unlisted || mem[1].unlisted)
+#define NO_TOMBSTONE(x) ended[x] = (tombstone[x] && LIST_ASKED -> false : ended[x]); tombstone[x] = false
 /*
- * The page of the claim was written back before the power went, or was not. The CDI root is in memory: a tombstone that the
- * list of claims was to heed goes, too, so what was unprepared may be taken in, until it is deallocated.
+ * The page of the claim was written back before the power went, or was not. The CDI root is in memory: it goes, too.
  */
 #define REBOOT_PAGE(x, kept) \
     flushed[x] = (kept -> cached[x] : flushed[x]); \
     flushed[x] = (flushed[x] -> flushed[x] | OLD : 0); \
     cached[x] = flushed[x]; \
-    ended[x] = (tombstone[x] && list_flag -> false : ended[x]); \
-    cdi[x] = 0; tombstone[x] = false; used[x] = 0; call[x] = NO_CALL; this_boot[x] = false; forgotten[x] = false; \
+    NO_TOMBSTONE(x); \
+    cdi[x] = 0; used[x] = 0; call[x] = NO_CALL; this_boot[x] = false; forgotten[x] = false; \
     pod[x] = (pod[x] == RUNNING -> STARTING : pod[x]); \
     pod[x] = (api[x] != RESERVED && pod[x] == STARTING -> (listed[x] -> ENDING : NO_POD) : pod[x])
 #define REBOOT(kept0, kept1) FAULT_HAPPENS; CRASH(0); CRASH(1); REBOOT_PAGE(0, kept0); REBOOT_PAGE(1, kept1); EXCUSES
@@ -718,9 +736,9 @@ proctype trouble()
     :: WHEN(faults && cached[1] != flushed[1], FAULT, REBOOT(false, true))
     /* the loss of each witness; while a call runs the store is not lost, see README.md */
     :: WHEN(faults && store && busy_for == 0 && !OPENING, FAULT, FAULT_HAPPENS; store = false; list_flag = false;
-        cached[0] = 0; flushed[0] = 0; cached[1] = 0; flushed[1] = 0; ended[0] = false; ended[1] = false; EXCUSES)
+        cached[0] = 0; flushed[0] = 0; cached[1] = 0; flushed[1] = 0; EXCUSES)
     :: WHEN(faults && (cdi[0] || cdi[1] || tombstone[0] || tombstone[1]) && busy_for == 0, FAULT, FAULT_HAPPENS;
-        cdi[0] = 0; cdi[1] = 0; tombstone[0] = false; tombstone[1] = false; ended[0] = false; ended[1] = false; EXCUSES)
+        NO_TOMBSTONE(0); NO_TOMBSTONE(1); cdi[0] = 0; cdi[1] = 0; EXCUSES)
     :: d_step { faults && checkpoint -> FAULT_HAPPENS; FORGETS(0); FORGETS(1); checkpoint = false }
     :: d_step { faults && api_up -> FAULT_HAPPENS; api_up = false }
     /* the kubelet restarts, and repeats its calls */
@@ -769,12 +787,14 @@ active proctype always()
 }
 #else
 /*
- * A claim that is over is released in the end. Over: deleted at the API server, unprepared or forgotten by the kubelet, and no
- * container left. Assumed: from some time on the API server answers, and again and again the agent does each of its jobs
- * (`turn`) while the kubelet's checkpoint is newer than the claim's prepare.
+ * A claim that is over is released in the end. Over: deleted at the API server, or rebuilt from the list, not prepared
+ * since and deallocated; unprepared or forgotten by the kubelet; and no container left. Assumed: from some time on the API
+ * server answers, and again and again the agent has done each of its jobs that is due (`turn`) while the kubelet's
+ * checkpoint is newer than the claim's prepare.
  */
-#define UNRELEASED(x) (api_up && api[x] == DELETED && pod[x] == NO_POD && !listed[x] && used[x] == 0 && \
-    call[x] == NO_CALL && (mem[0].slot[x] == HELD || mem[1].slot[x] == HELD || cached[x] || cdi[x]))
+#define LEFT_OVER(x, i) (mem[i].slot[x] == HELD && OVER(x, mem[i].record[x]))
+#define UNRELEASED(x) (api_up && pod[x] == NO_POD && !listed[x] && used[x] == 0 && call[x] == NO_CALL && \
+    (LEFT_OVER(x, 0) || LEFT_OVER(x, 1) || (cached[x] && OVER(x, cached[x])) || (cdi[x] && api[x] == DELETED)))
 #define TURN(x) (turn && checkpoint && (!WITNESSED(x) || newer[x]))
 
 never {
