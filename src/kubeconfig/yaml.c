@@ -94,6 +94,12 @@ static bool at_marker(const struct yaml_reader *r, const char *marker)
            is_space(peek_byte(r, 3));
 }
 
+/* At the end or the start of a document, even within quotes (YAML 1.2.2 §9.1.2). */
+static bool at_any_marker(const struct yaml_reader *r)
+{
+    return at_marker(r, "---") || at_marker(r, "...");
+}
+
 /*
  * Moves past blank lines, comments and the spaces before the next text. false: the input ends
  * first.
@@ -117,7 +123,7 @@ static bool seek_in_document(struct yaml_reader *r)
 {
     bool ended = false;
     while (r->problem == NULL && seek_text(r)) {
-        if (!at_marker(r, "---") && !at_marker(r, "...")) {
+        if (!at_any_marker(r)) {
             if (ended || peek_byte(r, 0) == '\t') {
                 (void)fail_parsing(r, ended ? "a second document; a file holds one kubeconfig"
                                             : "a tab in the indentation; use spaces");
@@ -258,7 +264,7 @@ static enum status read_quoted(struct yaml_reader *r)
     unsigned line = r->line;
     size_t solid = r->values.len;
     r->pos++;
-    while (r->pos < r->text.len) {
+    while (r->pos < r->text.len && !at_any_marker(r)) {
         if (peek_byte(r, 0) == quote && (quote == '"' || peek_byte(r, 1) != quote)) {
             r->pos++;
             return STATUS_OK;
@@ -267,6 +273,12 @@ static enum status read_quoted(struct yaml_reader *r)
     }
     r->line = line;
     return fail_parsing(r, "this quote is not closed");
+}
+
+/* Whether the line begins with a colon that no plain scalar has (YAML 1.2.2 §7.3.3). */
+static bool at_lone_colon(const struct yaml_reader *r)
+{
+    return peek_byte(r, 0) == ':' && is_space(peek_byte(r, 1));
 }
 
 /* Whether a plain scalar ends before byte `at` of its line (YAML 1.2.2 §7.3.3). */
@@ -317,8 +329,7 @@ static bool plain_goes_on(struct yaml_reader *r, int parent)
         }
     } while (ahead.pos < ahead.text.len && view_trim(rest_of_line(&ahead)).len == 0u);
     if (ahead.pos == ahead.text.len || column_of(&ahead) <= parent ||
-        one_of(peek_byte(&ahead, 0), "#\t") || at_marker(&ahead, "---") ||
-        at_marker(&ahead, "...")) {
+        one_of(peek_byte(&ahead, 0), "#\t") || at_any_marker(&ahead)) {
         return false;
     }
     put_fold(&ahead, ahead.line - r->line, false);
@@ -339,6 +350,9 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
     size_t solid = r->values.len;
     while (end == '\n' && plain_goes_on(r, parent)) {
         size_t folded = r->values.len;
+        if (!flow && at_lone_colon(r)) {
+            return fail_parsing(r, LIKE_A_KEY);
+        }
         end = plain_part(r, flow);
         solid = (r->values.len > folded) ? r->values.len : solid;
     }
@@ -364,6 +378,7 @@ struct block {
     uint8_t chomp;   /* chomping indicator: '-' or '+'; 0: none */
     unsigned breaks; /* line ends that are not appended yet */
     unsigned indent; /* columns before the text; 0: unknown until the first line of text is read */
+    unsigned blanks; /* most columns of a line before the first line of text (§8.1.1.1) */
 };
 
 static enum status block_header(struct yaml_reader *r, int parent, struct block *b)
@@ -371,9 +386,9 @@ static enum status block_header(struct yaml_reader *r, int parent, struct block 
     r->pos++;
     for (unsigned i = 0; i < 2u && !is_space(peek_byte(r, 0)); i++) {
         uint8_t c = peek_byte(r, 0);
-        if (c != '0' && is_digit(c)) {
+        if (b->indent == 0u && c != '0' && is_digit(c)) {
             b->indent = (unsigned)(c - '0') + (unsigned)((parent < 0) ? 0 : parent);
-        } else if (one_of(c, "-+")) {
+        } else if (b->chomp == 0u && one_of(c, "-+")) {
             b->chomp = c;
         } else {
             return fail_parsing(r, "a block scalar that is neither |, >, |-, >- nor with a digit");
@@ -395,10 +410,11 @@ static bool block_goes_on(struct yaml_reader *r, int parent, struct block *b)
         spaces++;
     }
     if (spaces == line.len || (int)spaces <= parent) {
+        b->blanks = (b->indent == 0u && spaces > b->blanks) ? (unsigned)spaces : b->blanks;
         return spaces == line.len;
     }
     b->indent = (b->indent == 0u) ? (unsigned)spaces : b->indent;
-    if (spaces < b->indent) {
+    if (spaces < b->indent || spaces < b->blanks) {
         (void)fail_parsing(r, "less indentation than the block scalar's first line has");
     }
     return spaces >= b->indent;
@@ -718,7 +734,7 @@ static enum status flow_space(struct yaml_reader *r, unsigned line)
         next_line(r);
     }
     skip_blanks(r);
-    if (r->pos == r->text.len || at_marker(r, "---") || at_marker(r, "...")) {
+    if (r->pos == r->text.len || at_any_marker(r)) {
         r->line = line;
         return fail_parsing(r, "this bracket is not closed");
     }

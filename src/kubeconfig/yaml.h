@@ -6,8 +6,8 @@
  * Accepted: block mappings and sequences, also with dashes in the column of their key; flow
  * mappings and sequences, and thus all of JSON; scalars of all five styles; comments; one document
  * with `---`, `...` and `%YAML 1.x`. Refused: anchors, aliases, tags, merge keys, keys that span
- * several lines, and a second document. yaml_skip accepts anchors, aliases, tags, merge keys and
- * `?` keys at any depth.
+ * several lines of a block mapping, and a second document. yaml_skip accepts anchors, aliases,
+ * tags, merge keys and `?` keys at any depth.
  *
  * Invariants:
  * I1 A failure is sticky, and has a line from 1 to the number of lines.

@@ -298,6 +298,8 @@ inline prepare_known(x)
 {
     if
     :: FIRM_RIVAL(x, DEV(RECORD[x])) -> refuse(x)
+    :: !FIRM_RIVAL(x, DEV(RECORD[x])) && (RECORD[x] & REBUILT) && api_up && used[OTHER(x)] == DEV(RECORD[x]) ->
+        refuse(x) /* device_memory_check */
     :: else ->
         newer[x] = false;
         if /* reconcile_prepared_again */

@@ -103,7 +103,7 @@ static void test_block_header(void **state)
     (void)state;
     static const struct text_case cases[] = {
         {"|-2\n      two", "two"}, {"|2-\n      two", "two"}, {">9\n             nine", "nine"},
-        {"|0\n      zero", NULL},  {"|x\n      text", NULL},  {"|--\n      text", "text"},
+        {"|0\n      zero", NULL},  {"|x\n      text", NULL},  {"|--\n      text", NULL},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
         char body[500];

@@ -86,6 +86,20 @@ static void test_markers_in_brackets(void **state)
     check(cases, COUNT(cases));
 }
 
+/* A document ends at a marker, even within quotes. */
+static void test_markers_in_quotes(void **state)
+{
+    (void)state;
+    static const struct text_case cases[] = {
+        {"a: \"b\n---\nc\"\n", "{:a!this quote is not closed"},
+        {"a: 'b\n...\nc'\n", "{:a!this quote is not closed"},
+        {"a: \"b\n ---\nc\"\n", "{:a=b --- c}."},
+        {"a: \"b\n---c\"\n", "{:a=b ---c}."},
+        {"\"--- \"\n", "=--- ."},
+    };
+    check(cases, COUNT(cases));
+}
+
 static void test_null_in_all_spellings(void **state)
 {
     (void)state;
@@ -102,21 +116,32 @@ static void test_block_scalars(void **state)
     static const struct text_case cases[] = {
         /* lines that are indented more stay as they are, and so do the line ends around them */
         {"a: >\n  one\n  two\n    more\n  three\n  four\n", "{:a=one two\n  more\nthree four\n}."},
-        {"a: |\n    \n   \n  text\n", "{:a=\n\ntext\n}."},
+        {"a: |\n \n  \n  text\n", "{:a=\n\ntext\n}."},
+        {"a: |\n    \n   \n  text\n",
+         "{:a!less indentation than the block scalar's first line has"},
+        {"a: |2\n    \n   \n  text\n", "{:a=  \n \ntext\n}."},
         {"a: |\n  text", "{:a=text\n}."},
         {"a: |", "{:a=}."},
         {"a: |\n    text\n  less\n", "{:a!less indentation than the block scalar's first line has"},
         {"- |\n  text\n-", "[=text\n~]."},
+        {"a: |--\n  text\n", "{:a!a block scalar that is neither"},
+        {"a: |+-\n  text\n", "{:a!a block scalar that is neither"},
+        {"a: |12\n  text\n", "{:a!a block scalar that is neither"},
+        {"a: |-1\n  text\n", "{:a= text}."},
     };
     check(cases, COUNT(cases));
 }
 
-/* A line that begins with a colon goes on with the text before it. */
+/* No plain scalar has a colon before a space, not even at the start of a further line. */
 static void test_colon_at_the_start_of_a_line(void **state)
 {
     (void)state;
     static const struct text_case cases[] = {
-        {"a: b\n  : c\n", "{:a=b : c}."},
+        {"a: b\n  : c\n", "{:a!a value that looks like another"},
+        {"a: b\n  :\n", "{:a!a value that looks like another"},
+        {"a: b\n  :", "{:a!a value that looks like another"},
+        {"a: b\n  :c\n", "{:a=b :c}."},
+        {"{a: b\n  :c}\n", "{:a=b :c}."},
         {"a: b\n  # c\n", "{:a=b}."},
     };
     check(cases, COUNT(cases));
@@ -171,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scalars_at_the_top),
         cmocka_unit_test(test_markers_in_brackets),
+        cmocka_unit_test(test_markers_in_quotes),
         cmocka_unit_test(test_null_in_all_spellings),
         cmocka_unit_test(test_block_scalars),
         cmocka_unit_test(test_colon_at_the_start_of_a_line),

@@ -63,9 +63,9 @@ NOT_SHOWN = [
     "The release of a claim that is over assumes that the API server answers, that the kubelet writes its checkpoint, "
     "and that the agent does each of its jobs again and again, in any order. It is searched with one fault. With two "
     "agents, `make model` searches it for one claim, and `make model-deep` for two, with the jobs in one fixed order.",
-    "With two claims and two faults, which `make model` does not search, a property breaks: a claim that was rebuilt "
-    "from the list of claims is prepared while a container that outlived its pod still has its device open (README.md "
-    "of tests/model). `make model-deep` finds it, and searches no further there.",
+    "The agent looks at the memory of a rebuilt claim's devices only when the API server answers, and the claim has "
+    "one pod as its only consumer. In the model each claim has one pod; no configuration has a loss of the store, a "
+    "container that outlives its claim, and an API server that does not answer, in one run with two claims.",
     "Not counted as lost: an answered prepare whose store and CDI file are lost, that no agent has in memory, and "
     "that the API server has not reserved with that device any more (EXCUSE in claim.pml).",
     "Not counted as held again: an unprepared claim that is still, or again, reserved, and that the list of claims "
