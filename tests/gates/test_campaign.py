@@ -161,6 +161,15 @@ class Campaign(unittest.TestCase):
         self.assertIn("tests/sim", campaign.own_files("agent"))
         self.assertIn("tests/fuzz/protobuf_oracle.cc", campaign.own_files("protobuf"))
 
+    def test_a_target_has_the_rooms_that_it_can_run(self):
+        self.assertEqual(campaign.rooms("json"), ["src/base"])
+        self.assertEqual(campaign.rooms("dns"), ["src/base", "src/wire"])
+        self.assertEqual(campaign.rooms("x509"), ["src/base", "src/x509"])
+        self.assertIn("src/agent/calls", campaign.rooms("agent"))
+        files = campaign.code_files("dns", "ls-files")
+        self.assertIn("src/wire/dns.c", files)
+        self.assertFalse([name for name in files if name.startswith(("src/agent", "src/dra"))])
+
     def test_no_goal_before_the_first_run(self):
         fresh = campaign.today(["hpack"])[0]
         self.assertEqual(campaign.cells(fresh)[6:8], ["not known before a run", "–"])
@@ -181,9 +190,10 @@ class Stamp(unittest.TestCase):
             patch = mock.patch.object(module, "ROOT", self.root)
             patch.start()
             self.addCleanup(patch.stop)
-        for name in ("src/a.c", "src/README.md", "tests/fuzz/fuzz_x.c", "tests/fuzz/fuzz_y.c",
-                     "tests/fuzz/campaign.json"):
+        for name in ("src/base/a.c", "src/base/a.h", "src/base/README.md", "src/wire/b.c", "src/wire/b.h",
+                     "tests/fuzz/fuzz_y.c", "tests/fuzz/campaign.json"):
             self.write(name, "old\n")
+        self.write("tests/fuzz/fuzz_x.c", '#include "base/a.h"\n')
         self.write("CHANGELOG.md", "## 1.2.3\n")
         self.git("init", "-q")
         self.commit()
@@ -206,21 +216,21 @@ class Stamp(unittest.TestCase):
                                                      "release": "1.2.3" + "+" * dirty})
 
     def test_only_code_counts(self):
-        """The campaign's own file, documents, and the file of another target leave a row clean."""
-        for name in ("tests/fuzz/campaign.json", "src/README.md", "tests/fuzz/fuzz_y.c"):
+        """The campaign's own file, documents, and what other targets alone run leave a row clean."""
+        for name in ("tests/fuzz/campaign.json", "src/base/README.md", "src/wire/b.c", "tests/fuzz/fuzz_y.c"):
             self.write(name, "new\n")
             self.assert_stamp("x", False)
         self.assert_stamp("y", True)
 
     def test_each_change_of_code_counts(self):
-        for name in ("src/a.c", "src/new.c", "tests/fuzz/fuzz_x.c"):
+        for name in ("src/base/a.c", "src/base/new.c", "tests/fuzz/fuzz_x.c"):
             with self.subTest(name):
-                self.write(name, "new\n")
+                self.write(name, '#include "base/a.h"\nnew\n')
                 self.assert_stamp("x", True)
                 self.git("clean", "-qfd")
                 self.git("checkout", "-q", ".")
                 self.assert_stamp("x", False)
-        (self.root / "src/a.c").unlink()
+        (self.root / "src/base/a.c").unlink()
         self.assert_stamp("x", True)
 
     def test_a_second_slice_has_the_stamp_of_the_first(self):
@@ -228,7 +238,7 @@ class Stamp(unittest.TestCase):
         began = self.git("rev-parse", "HEAD")
 
         def result(target, *_):
-            self.write("src/a.c", "new\n")
+            self.write("src/base/a.c", "new\n")
             self.commit()
             return fuzz.Result(target, 6_000_000, 300, 7, 9, 3, [])
         clock = mock.patch.object(campaign, "processor_seconds", side_effect=itertools.count(0, 300))

@@ -483,7 +483,8 @@ class TheParts(unittest.TestCase):
 
     def test_the_code_of_the_fuzz_targets_is_read(self):
         about = evidence.read_list()["fuzz"]
-        for path in (*campaign.CODE, *(path for name in targets.names() for path in campaign.own_files(name))):
+        own = {path for name in targets.names() for path in campaign.own_files(name)}
+        for path in (campaign.SOURCES, *campaign.CODE, *own):
             self.assert_read("fuzz", about, path)
 
     def test_the_simulator_and_the_defects_of_the_model_are_read(self):

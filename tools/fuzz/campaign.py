@@ -37,11 +37,12 @@ BEGIN, END = "<!-- campaign: written by tools/fuzz/campaign.py -->", "<!-- campa
 CHEAP_US = 20
 GOAL_CHEAP, GOAL_OTHER = 10 ** 8, 10 ** 7
 ADDRESS_EVERY = 8
-# What every target's program is made of, besides its libraries; code_sum adds the target's own files.
-CODE = ("src", "boards", "generated", "proto", "cfg", "tools/make/fuzz.mk")
+# What decides on every target's program, besides its libraries; code_sum adds the target's own files and rooms.
+CODE = ("boards", "generated", "proto", "cfg", "tools/make/fuzz.mk")
+SOURCES = "src"
 MODELS = "tests/sim"
 NO_CODE = re.compile(r"\.(md|json|dict|options)$|cfg/(deploy|lint)/")
-INCLUDED = re.compile(r'^#include "(tests/[^"]+)"', re.MULTILINE)
+INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 def git(*words):
@@ -56,7 +57,7 @@ def own_files(target):
         if name in files or not (ROOT / name).is_file():
             continue
         files.add(name)
-        found += INCLUDED.findall((ROOT / name).read_text())
+        found += [other for other in INCLUDED.findall((ROOT / name).read_text()) if other.startswith("tests/")]
         if name.startswith(MODELS + "/"):
             files.add(MODELS)
         oracle = re.sub(r"\.h$", ".cc", name)
@@ -64,9 +65,24 @@ def own_files(target):
     return files
 
 
+def rooms(target):
+    """The folders of the sources that a target can run: those of each header that its files include, and that the files
+    in these folders include. A header's functions are in the folder of the header."""
+    found, own = set(), [ROOT / name for name in own_files(target)]
+    files = [path for name in own for path in ([name] if name.is_file() else sorted(name.rglob("*.[ch]")))]
+    while files:
+        for other in INCLUDED.findall(files.pop().read_text()):
+            room = (ROOT / SOURCES / other).parent
+            if room not in found and (ROOT / SOURCES / other).is_file():
+                found.add(room)
+                files += [*room.glob("*.c"), *room.glob("*.h")]
+    return sorted(str(room.relative_to(ROOT)) for room in found)
+
+
 def code_files(target, *words):
     """Which files of a target's code a command of git names: neither documents nor inputs."""
-    names = git(*words, "-z", "--", *CODE, *own_files(target)).split("\0")
+    folders = [f":(glob){room}/*" for room in rooms(target)]
+    names = git(*words, "-z", "--", *CODE, *own_files(target), *folders).split("\0")
     return sorted(name for name in names if name and not NO_CODE.search(name))
 
 
