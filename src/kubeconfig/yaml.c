@@ -275,12 +275,6 @@ static enum status read_quoted(struct yaml_reader *r)
     return fail_parsing(r, "this quote is not closed");
 }
 
-/* Whether the line begins with a colon that no plain scalar has (YAML 1.2.2 §7.3.3). */
-static bool at_lone_colon(const struct yaml_reader *r)
-{
-    return peek_byte(r, 0) == ':' && is_space(peek_byte(r, 1));
-}
-
 /* Whether a plain scalar ends before byte `at` of its line (YAML 1.2.2 §7.3.3). */
 static bool ends_plain(struct view line, size_t at, bool flow)
 {
@@ -290,7 +284,7 @@ static bool ends_plain(struct view line, size_t at, bool flow)
         return at > 0u && is_blank(line.data[at - 1u]);
     }
     if (c == ':' && is_space(next)) {
-        return flow || at > 0u;
+        return true;
     }
     return flow && one_of((c == ':') ? next : c, FLOW_MARKS);
 }
@@ -350,9 +344,6 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
     size_t solid = r->values.len;
     while (end == '\n' && plain_goes_on(r, parent)) {
         size_t folded = r->values.len;
-        if (!flow && at_lone_colon(r)) {
-            return fail_parsing(r, LIKE_A_KEY);
-        }
         end = plain_part(r, flow);
         solid = (r->values.len > folded) ? r->values.len : solid;
     }
