@@ -219,6 +219,16 @@ static void test_memory_of_its_own(void **state)
     prepare_well(1, 1);
 }
 
+/* Claim 1 is refused for 4096 bytes of its device. */
+static void check_last_unknown(void)
+{
+    struct view reply = prepare_now(1, 1);
+    assert_string_equal(prepare_error(reply, 1),
+                        "requested device neuron-device-1 has 4096" IN_USE
+                        "which claim had it last is not known; find the process on the node by "
+                        "fuser -v /dev/neuron1" NEXT);
+}
+
 /* Store and CDI files are lost, and the claims are rebuilt from the list of the API server. */
 static void begin_rebuilt(void)
 {
@@ -243,11 +253,7 @@ static void test_memory_of_a_rebuilt_claim(void **state)
     (void)state;
     begin_rebuilt();
     disk.memory[1][3] = 4096;
-    struct view reply = prepare_now(1, 1);
-    assert_string_equal(prepare_error(reply, 1),
-                        "requested device neuron-device-1 has 4096" IN_USE
-                        "which claim had it last is not known; find the process on the node by "
-                        "fuser -v /dev/neuron1" NEXT);
+    check_last_unknown();
     assert_true(ledger_find(world.agent, api.claim[1].uid) >= 0);
     prepare_well(0, 1);
     disk.memory[1][3] = 0;
@@ -296,11 +302,7 @@ static void test_memory_last_claim_unknown(void **state)
     (void)state;
     begin_guarded();
     disk.memory[1][3] = 4096;
-    struct view reply = prepare_now(1, 1);
-    assert_string_equal(prepare_error(reply, 1),
-                        "requested device neuron-device-1 has 4096" IN_USE
-                        "which claim had it last is not known; find the process on the node by "
-                        "fuser -v /dev/neuron1" NEXT);
+    check_last_unknown();
 }
 
 /* A part of a device: its own cores alone count. */

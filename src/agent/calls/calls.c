@@ -378,7 +378,10 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
     o->fresh = !held;
 }
 
-/* The record of the operation's claim; NULL: the agent does not hold it, or cannot read it. */
+/*
+ * The record of the operation's claim, valid until the next record is put or read. NULL: the agent
+ * does not hold the claim, or cannot read its record.
+ */
 static const struct claim_record *record_before(struct agent *a, const struct operation *o)
 {
     const struct claim_record *before = NULL;
@@ -420,13 +423,14 @@ static void prepare_compared(struct agent *a, struct operation *o, const struct 
 }
 
 /*
- * Prepares a claim that was read from the API server. A held claim may have been allocated again
- * under its UID, because a pod that was deleted by force causes no unprepare (kubernetes#139772).
- * If the record of a held claim is unreadable, a new record replaces it.
+ * Prepares a claim that was read from the API server; `before` is its record_before. A held claim
+ * may have been allocated again under its UID, because a pod that was deleted by force causes no
+ * unprepare (kubernetes#139772). If the record of a held claim is unreadable, a new record replaces
+ * it.
  */
-static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b)
+static void prepare_fetched(struct agent *a, struct operation *o, struct claim_builder *b,
+                            const struct claim_record *before)
 {
-    const struct claim_record *before = record_before(a, o);
     if (before != NULL && claim_results_same(before, &b->record)) {
         prepare_compared(a, o, before, b);
         return;
@@ -445,11 +449,11 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
 {
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
-    const struct claim_record *held = record_before(a, o);
-    bool checked = held != NULL && may_be_unprepared(held, b);
-    enum status s = device_memory_read(a, checked ? held : &b->record, &why);
+    const struct claim_record *before = record_before(a, o);
+    bool checked = before != NULL && may_be_unprepared(before, b);
+    enum status s = device_memory_read(a, checked ? before : &b->record, &why);
     if (s == STATUS_OK) {
-        prepare_fetched(a, o, b);
+        prepare_fetched(a, o, b, before);
     } else if (s != STATUS_MORE) {
         fail_with(a, o, &why);
     }
