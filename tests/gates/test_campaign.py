@@ -73,6 +73,13 @@ class Campaign(unittest.TestCase):
             code = campaign.run(["hpack"], limit, 1)
         return code, said.getvalue()
 
+    def test_targets_without_a_row_are_named(self):
+        self.run_with(30_000_000, 300)
+        text = campaign.ledger_text()
+        self.assertIn(f"1 of {len(targets.names())} targets have a row, 1 have reached their goal. No row: `agent`,",
+                      text)
+        self.assertNotIn("`hpack`", text)
+
     def row(self):
         return campaign.read_data()["runs"][0]
 
@@ -172,7 +179,7 @@ class Campaign(unittest.TestCase):
 
     def test_no_goal_before_the_first_run(self):
         fresh = campaign.today(["hpack"])[0]
-        self.assertEqual(campaign.cells(fresh)[6:8], ["not known before a run", "–"])
+        self.assertEqual(campaign.cells(fresh)[6:8], ["none before a first run measures the cost", "–"])
         with mock.patch.object(campaign.part, "write_part") as written, \
                 mock.patch.object(campaign.part, "keep", return_value="files/fuzz-ledger.md"):
             campaign.write_evidence([fresh])

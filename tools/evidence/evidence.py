@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes what is missing of the evidence, and the page build/evidence/index.html from what is there.
 
-  tools/evidence/evidence.py          `make evidence`: makes each part that is not of these files, then the page
+  tools/evidence/evidence.py          `make evidence`: makes each part that is missing or outdated, then the page
   tools/evidence/evidence.py --page   `make evidence-page`: the page alone, from the parts that are there
 
 Each part has a goal of make (parts.toml), so an interrupted run goes on where it was. The page is written in any case;
-the exit code is 1 when a part is missing, of other files or failed.
+the exit code is 1 when a part is missing, outdated or failed.
 """
 import json
 import os
@@ -28,7 +28,9 @@ FIELDS = {"name", "title", "tools", "command", "date", "commit", "summary", "tab
 # What decides on each part: versions of libraries and tools, and the flags of all compilers. part.py and page.py do not
 # count: they decide on the form of a part, and a change of them would repeat three hours of work.
 EVERY_PART_READS = ("tools/build/pins", "tools/make/compile.mk")
-CURRENT, OTHER, MISSING, FAILED = "current", "of other files", "missing", "failed"
+CURRENT, OUTDATED, MISSING, FAILED = "current", "outdated", "missing", "failed"
+# A document decides only on the parts that have `documents` in parts.toml.
+NO_DOCUMENTS = ":(exclude,glob)**/*.md"
 
 
 def path_of(name):
@@ -50,12 +52,13 @@ def read_part(name):
     return content, None
 
 
-def unchanged(root, commit, reads):
+def unchanged(root, commit, about):
     """Whether no file that decides on a part differs between its commit and HEAD."""
     if not commit or commit.endswith("-dirty"):
         return False
-    return subprocess.run(["git", "diff", "--quiet", commit, "HEAD", "--", *reads, *EVERY_PART_READS], cwd=root,
-                          check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    paths = [*about["reads"], *EVERY_PART_READS, *([] if about.get("documents") else [NO_DOCUMENTS])]
+    return subprocess.run(["git", "diff", "--quiet", commit, "HEAD", "--", *paths], cwd=root, check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def state_of(root, name, about):
@@ -65,11 +68,11 @@ def state_of(root, name, about):
         return MISSING, None, why
     if content.get("failed"):
         return FAILED, content, f"made of commit {content['commit'][:12]}; {content['failed']}"
-    if unchanged(root, content["commit"], about["reads"]):
+    if unchanged(root, content["commit"], about):
         return CURRENT, content, f"made of commit {content['commit'][:12]}; what it reads has not changed since"
     if content["commit"].endswith("-dirty"):
-        return OTHER, content, f"made of files that differed from commit {content['commit'][:12]}"
-    return OTHER, content, f"made of commit {content['commit'][:12]}; what it reads has changed since"
+        return OUTDATED, content, f"made of files that differed from commit {content['commit'][:12]}"
+    return OUTDATED, content, f"made of commit {content['commit'][:12]}; what it reads has changed since"
 
 
 def make(name, about):
@@ -154,7 +157,7 @@ def main():
     (FOLDER / "index.html").write_text(page.render(ROOT, part.commit(), sections))
     lacking = [f"{section.name} ({section.state})" for section in sections if section.state != CURRENT]
     print(f"evidence: {FOLDER.relative_to(ROOT)}/index.html: {len(sections) - len(lacking)} of {len(sections)} parts "
-          "are of these files" + (f"; not: {', '.join(lacking)}" if lacking else ""))
+          "are up to date" + (f"; not: {', '.join(lacking)}" if lacking else ""))
     return 1 if lacking else 0
 
 

@@ -95,9 +95,13 @@ def make_threats():
     page = part.keep("THREATS.md", (ROOT / check_threats.PAGE).read_text())
     part.write_part(
         "threats", "Threats, what bounds them, and what shows it", own("check_threats"), "make evidence-threats",
-        f"{len(rows)} threats with {sum(row[-1].count(chr(10)) + 1 for row in rows)} links to tests and fuzz targets",
+        f"{len(rows)} threats with {sum(row[-1].count(chr(10)) + 1 for row in rows)} links to tests, "
+        "fuzz targets, gates and goals of make",
         ["from whom", *check_threats.HEAD], rows,
-        ["Threats that nobody thought of. The section Out of scope of the threat model names those that are left out."],
+        ["Threats that nobody thought of. The section Out of scope of the threat model names those that are left out.",
+         "That what a row names shows its threat to be bounded: people made the links, and the gate finds only that "
+         "both ends exist.",
+         "What holds for the tables of assets and entry points: no test is named for them."],
         [page])
 
 
@@ -341,15 +345,27 @@ def checksec_version():
 # --- SBOM and VEX -------------------------------------------------------------------------------------
 
 
+def check_sbom(tool, sbom):
+    """Ends the program unless the SBOM is valid, and a copy whose first package has no proper identifier is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        content = json.loads(sbom.read_text())
+        content["packages"][0]["SPDXID"] = "not an identifier"
+        damaged = pathlib.Path(folder) / sbom.name
+        damaged.write_text(json.dumps(content))
+        done, other = (subprocess.run([tool, "--infile", path], text=True, check=False, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT) for path in (sbom, damaged))
+    if done.returncode:
+        stop(f"pyspdxtools finds the SBOM not valid: {done.stdout.strip()[-1000:]}")
+    if not other.returncode:
+        stop("pyspdxtools takes a damaged SBOM for a valid one")
+
+
 def make_sbom():
     sbom = IMAGE / "neuron-dra-agent.spdx.json"
     checked(check_advisories)
     folder = subprocess.run([ROOT / "tools/build/deps.sh", "evidence"], text=True, check=True,
                             stdout=subprocess.PIPE).stdout.strip()
-    done = subprocess.run([f"{folder}/bin/pyspdxtools", "--infile", sbom], text=True, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode:
-        stop(f"pyspdxtools finds the SBOM not valid: {done.stdout.strip()[-1000:]}")
+    check_sbom(f"{folder}/bin/pyspdxtools", sbom)
     spdx = gate.run([f"{folder}/bin/pip", "list", "--format=freeze", "--disable-pip-version-check"])
     document = vex.document(ROOT, part.commit())
     stated = part.keep("neuron-dra-agent.vex.json", json.dumps(document, indent=1) + "\n")
@@ -372,8 +388,8 @@ def make_sbom():
     part.write_part(
         "sbom", "Software bill of materials, and known advisories",
         {"spdx-tools": re.search(r"^spdx-tools==(\S+)", spdx, re.M)[1], "go-vex": go_vex}, "make evidence-sbom",
-        f"SPDX 2.3 with {len(packages)} packages, valid by pyspdxtools; OpenVEX with {len(document['statements'])} "
-        f"statements, valid by go-vex; advisories read on {listed['looked']}",
+        f"SPDX 2.3 with {len(packages)} packages, valid by pyspdxtools, which refuses a damaged copy; OpenVEX "
+        f"with {len(document['statements'])} statements, valid by go-vex; advisories read on {listed['looked']}",
         ("kind", "name", "licence or status", "checksum or reason"), rows,
         ["Advisories of libgcc, the compiler's library, of which the program has arithmetic functions: nobody reads "
          "them.",
