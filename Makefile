@@ -53,7 +53,7 @@ capture: ## keeps a bundle of a real node (BUNDLE=node.tar NAME=trn2u-2.31) as a
 demo-debian: ## make demo on a fresh Debian 12 and 13, from HEAD (as root, with debootstrap)
 sim: ## days of a node in seconds: scenarios and random faults on a virtual clock (SEED=n, CLAIMS=n, ALIGNED=n, SCENARIO=text)
 soak-sim: ## two days of a node with churn in the simulator: seconds
-crash: ## the claim store in every state that a crash can leave: over a million, opened again (CRASH_STEPS=n)
+crash: ## the claim store in over a million states that a crash can leave, each opened again (CRASH_STEPS=n)
 claim-defects: ## mistakes put into the claim state, one at a time; simulator, crash states or unit tests must find each
 
 # --- mutants: tools/make/mutants.mk -------------------------------------------------------------------
@@ -61,7 +61,7 @@ mutants: ## 600 mutants by a seeded generator; unit tests, simulator or crash st
 mutants-sample: ## 40 of them, those of changed lines first (SINCE=commit): minutes
 
 # --- a claim's life as a model: tools/make/model.mk -----------------------------------------------------
-model: ## tests/model searched whole by Spin: crashes, reboots, lost witnesses, two agents; no claim lost, shared or left over
+model: ## tests/model searched by Spin: crashes, reboots, lost witnesses, two agents; no claim lost or shared
 model-quick: ## the smallest configuration of make model: a minute
 model-deep: ## the same with two claims and two faults: for every night, with 16 GB of memory
 model-defects: ## mistakes put into the model, one at a time; Spin must find each, with a counterexample (ONLY=name)

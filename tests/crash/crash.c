@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger in every state that a crash can leave. Scripts of prepares, unprepares, replacements,
+ * The ledger in the states that a crash can leave. Scripts of prepares, unprepares, replacements,
  * restarts and damage are run over a disk that records each write by its sectors of 512 bytes. In
  * the last step of a script the process ends at each call of the files port (before it, after it,
  * and within a write), with and without one call that failed before; or the power goes, and every
- * sector that no flush covers has its old content or any that was written since. Then a new process
- * opens what is left.
+ * sector that no flush covers has its old content or any that was written since: all mixtures up to
+ * CHOICES_MAX, else PICKS of them. Then a new process opens what is left.
  *
  * Invariants:
  * I1 A claim that was answered as prepared, and not as unprepared, is held with its devices, and

@@ -37,6 +37,14 @@ BEGIN, END = "<!-- campaign: written by tools/fuzz/campaign.py -->", "<!-- campa
 CHEAP_US = 20
 GOAL_CHEAP, GOAL_OTHER = 10 ** 8, 10 ** 7
 ADDRESS_EVERY = 8
+NOT_SHOWN = [
+    "Executions without a finding prove nothing about inputs that were not tried.",
+    "The comparison of certificates with Go's crypto/x509 (`make x509-million`, `make x509-fuzz`): its results are not "
+    "on this page.",
+    "OSS-Fuzz's own images were not run: `make fuzz-elsewhere` imitates them in Debian 13. AFL++ ran for less than a "
+    "minute in all (the last lines of the ledger).",
+    "Where a target permits two decoders to differ: tests/fuzz/README.md lists each such difference.",
+]
 # What decides on every target's program, besides its libraries; code_sum adds the target's own files and rooms.
 CODE = ("boards", "generated", "proto", "cfg", "tools/make/fuzz.mk")
 SOURCES = "src"
@@ -241,7 +249,7 @@ HEAD = ["target", "release", "commit", "code", "executions", "of them under ASan
 def goal_words(row):
     """The goal of a target; it depends on the cost, which only a run tells."""
     if not cost_us(row):
-        return "not known before a run"
+        return "none before a first run measures the cost"
     return f"{goal_of(row):,}" + ("" if missing(row) else ", reached")
 
 
@@ -255,7 +263,12 @@ def cells(row):
 def ledger_text():
     """The ledger with a table of all rows; build/fuzz/campaign.json may have rows that the tracked one lacks."""
     rows = sorted(read_data()["runs"], key=lambda row: (row["target"], row["date"]))
-    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+    ran, done = {row["target"] for row in rows}, {row["target"] for row in rows if not missing(row)}
+    rest = [name for name in targets.names() if name not in ran]
+    lines = [f"{len(ran)} of {len(targets.names())} targets have a row, {len(done)} have reached their goal."
+             + (f" No row: {', '.join(f'`{name}`' for name in rest)}." if rest else "")
+             + " A release with a `+` is the code after that release.", ""]
+    lines += ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     text = LEDGER.read_text()
     before, _, rest = text.partition(BEGIN)
@@ -275,8 +288,7 @@ def write_evidence(rows):
     clang = subprocess.run(["clang-19", "--version"], text=True, stdout=subprocess.PIPE, check=True).stdout
     version = re.search(r"version (\S+)", clang)[1]
     not_shown = [f"{row['target']} has had {row['executions']:,} executions on this code; the goal: {goal_words(row)}."
-                 for row in rows if missing(row)]
-    not_shown.append("Executions without a finding prove nothing about inputs that were not tried.")
+                 for row in rows if missing(row)] + NOT_SHOWN
     summary = "no target has run on this code"
     if executions:
         summary = (f"{executions:,} executions on this code, {sum(row['findings'] for row in rows)} findings, "

@@ -12,7 +12,7 @@ in place of the right one. `target` says what has to find it:
   unit/NAME   tests/unit/test_NAME.c, in which the test `test` has to fail
   sim         random schedules of claims
   aligned     random schedules of claims with devices of both drivers
-  crash       the claim store in every state that a crash can leave
+  crash       the claim store in states that a crash can leave
   steps       the comparison of the simulator's steps with those of tests/model, in build/model/steps.txt, which has to
               refuse the step `test`
 

@@ -63,6 +63,9 @@ NOT_SHOWN = [
     "The release of a claim that is over assumes that the API server answers, that the kubelet writes its checkpoint, "
     "and that the agent does each of its jobs again and again, in any order. It is searched with one fault. With two "
     "agents, `make model` searches it for one claim, and `make model-deep` for two, with the jobs in one fixed order.",
+    "An agent that cannot read the kubelet's checkpoint. The chart does not mount it by default "
+    "(`draDriver.kubeletState.enabled`): a claim that vanishes without an unprepare then stays held until a reboot or "
+    "`neuron-dra-agent release`.",
     "The agent looks at the memory of a rebuilt claim's devices only when the API server answers, and the claim has "
     "one pod as its only consumer. In the model each claim has one pod; no configuration has a loss of the store, a "
     "container that outlives its claim, and an API server that does not answer, in one run with two claims.",
