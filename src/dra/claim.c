@@ -641,17 +641,31 @@ static void apply_config(struct claim_builder *b, uint32_t mask, const struct co
     }
 }
 
-static enum status read_config(const struct claim_builder *b, const struct claim_config_in *in,
-                               struct config *c, struct writer *why)
+/* Number of the lowest bit of `mask` that is set. */
+static unsigned first_result(uint32_t mask)
+{
+    unsigned at = 0;
+    for (unsigned r = RESULTS_MAX; r > 0u; r--) {
+        at = ((mask >> (r - 1u) & 1u) != 0u) ? r - 1u : at;
+    }
+    return at;
+}
+
+static enum status read_config(struct claim_builder *b, const struct claim_config_in *in,
+                               uint32_t mask, struct config *c, struct writer *why)
 {
     if (in->truncated || in->parameters.len > OPAQUE_BYTES_MAX) {
         WRITE(why, "configuration is longer than % bytes", NUMBER(OPAQUE_BYTES_MAX));
         return FULL_BUFFER;
     }
     enum status s = config_decode(in->parameters, c, why);
-    if (s == STATUS_OK) {
-        s = config_check(c, b->devices->lnc_allowed, &b->ultraserver, b->devices->instance_type,
-                         why);
+    if (s != STATUS_OK) {
+        return s;
+    }
+    s = config_check(c, b->devices->lnc_allowed, &b->ultraserver, b->devices->instance_type, why);
+    if (s != STATUS_OK) {
+        b->refused = *c;
+        b->refused_result = first_result(mask);
     }
     return s;
 }
@@ -682,7 +696,7 @@ static void read_and_apply(struct claim_builder *b, const struct claim_config_in
     char text[CLAIM_ERROR_CAP - sizeof before];
     struct writer reason = writer_of(text, sizeof text);
     struct config c;
-    enum status s = read_config(b, in, &c, &reason);
+    enum status s = read_config(b, in, mask, &c, &reason);
     if (s == STATUS_OK) {
         apply_config(b, mask, &c, source, in->requests > 0u);
         return;
@@ -898,4 +912,16 @@ enum status claim_end(struct claim_builder *b)
     b->record.zero_numbering = b->zero_numbering;
     ASSERT(claim_record_valid(&b->record));
     return STATUS_OK;
+}
+
+void claim_keep_lnc(struct claim_builder *b, const struct claim_record *before)
+{
+    struct claim_record *r = &b->record;
+    bool keep = text_is(before->boot_id, r->boot_id) && claim_devices_same(before, r);
+    for (unsigned i = 0; i < r->count && keep; i++) {
+        keep = b->lnc_source[i] == 0u;
+    }
+    for (unsigned i = 0; i < r->count && keep; i++) {
+        r->result[i].logical_neuron_core = before->result[i].logical_neuron_core;
+    }
 }

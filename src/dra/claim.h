@@ -188,6 +188,9 @@ struct claim_builder {
      * although both had equal precedence; 0: none
      */
     uint8_t overruled[2][RESULTS_MAX];
+    /* the configuration that config_check refused; api_version NULL: none was refused */
+    struct config refused;
+    unsigned refused_result; /* the first result that it applies to */
     /* for each result: full name of its request, "req" or "req/sub" */
     char request[RESULTS_MAX][REQUEST_CAP];
     /* number of cores that the next result consumes (claim_capacity) */
@@ -269,6 +272,13 @@ void claim_malformed(struct claim_builder *b, const char *what);
  * ones of the device; the caller chooses the final cores with cores_place.
  */
 MUST_USE enum status claim_end(struct claim_builder *b);
+/*
+ * Gives a complete claim the LNC of `before`, its held record, if both have the same devices in the
+ * same boot and no configuration asks for an LNC: until the next boot, a change of the node's
+ * logical_nc_config is for new claims alone, because containers of one pod must agree. Call it
+ * after claim_end.
+ */
+void claim_keep_lnc(struct claim_builder *b, const struct claim_record *before);
 
 /* Name of a consumer kind, "Pod" or "PodGroup". Never NULL. */
 const char *claim_consumer_name(enum claim_consumer_kind kind);

@@ -682,12 +682,14 @@ void devices_add_node(struct devices *d, bool alone)
         cores += d->device[i].core_count;
     }
     node.core_count = (uint16_t)cores;
-    unsigned at = alone ? 0u : d->count;
-    unsigned added = devices_are_node(d) ? 1u : 0u;
-    ASSERT(at < DEVICES_MAX);
-    d->device[at] = node;
-    d->count = (uint16_t)(at + added);
-    d->counters = !alone;
+    bool whole = devices_are_node(d);
+    d->counters = !alone && d->board != NULL && d->count <= d->board->devices;
+    d->count = alone ? 0u : d->count;
+    if (whole) {
+        ASSERT(d->count < DEVICES_MAX);
+        d->device[d->count] = node;
+        d->count++;
+    }
 }
 
 /* --- checking, comparing and searching tables --- */

@@ -267,7 +267,8 @@ bool devices_are_node(const struct devices *d);
  * has each taint that any of them has. Adds no device if devices_are_node is false. With `alone`,
  * the table keeps only the added device. Otherwise the added device follows the others in the
  * table, and all devices consume shared counters (KEP-4815), one for each device of the host, so
- * that no scheduler allocates a device twice.
+ * that no scheduler allocates a device twice; a table with more devices than its type has gets
+ * neither.
  */
 void devices_add_node(struct devices *d, bool alone);
 /* Whether all texts end in NUL, counts and numbers are in bounds, and devices ascend by number. */

@@ -258,6 +258,9 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
 {
     char text[HOST_TEXT_CAP];
     enum listener_file file = listener_file(&s->listener);
+    if (file == LISTENER_FILE_TAKEN && socket_is_dead(s->listener.path)) {
+        file = LISTENER_FILE_GONE; /* its process was killed, and left the file behind */
+    }
     bool changed = file == LISTENER_FILE_GONE || (file == LISTENER_FILE_TAKEN && !s->taken);
     s->taken = file == LISTENER_FILE_TAKEN;
     if (!changed) {
@@ -272,7 +275,7 @@ void server_check(struct server *s, struct agent *agent, uint64_t now_ms)
     writer_text(&w, s->taken
                         ? " now belongs to another process, perhaps a second agent; it is created"
                           " again when that one has ended"
-                        : " was removed by another process; it is created again");
+                        : " was removed or replaced by another process; it is created again");
     log_text(agent, LOG_ID_SOCKET_FILE_LOST, &w);
     if (!s->taken) {
         server_renew(s, agent, now_ms);

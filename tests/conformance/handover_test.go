@@ -103,6 +103,28 @@ func TestRollingUpdate(t *testing.T) {
 	}
 }
 
+// Two agents without a pod UID have the same sockets: the second one takes them and is killed, which leaves its files. The first
+// one serves again, with all that is held.
+func TestSameSockets(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, old := running(t, api, "trn2.48xlarge")
+	held := named(api.addClaim(newClaim("held", "req=0")))
+	old.prepareOK(held)
+	b := newAgent(t, "trn2.48xlarge")
+	b.dir, b.args, b.env = a.dir, slices.Clone(a.args), a.env
+	b.start()
+	next := b.register()
+	waitFor(t, "prepare by the second agent", prepareWorks(next, held))
+	mark := a.log.count()
+	b.kill()
+	a.waitLogFor(15*time.Second, mark, "event=socket_opened", a.serviceSocket())
+	again := a.register()
+	waitFor(t, "prepare by the first agent", prepareWorks(again, held))
+	again.unprepareOK(held)
+	a.noCDI()
+}
+
 // The release before this one locks the lock file as a whole, and ends only when the next agent is ready.
 func TestUpdateFromOlderRelease(t *testing.T) {
 	t.Parallel()

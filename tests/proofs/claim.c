@@ -102,6 +102,19 @@ void stub_apply_config(struct claim_builder *b, uint32_t mask, const struct conf
     CHECK(b->record.count <= RESULTS_MAX && (unsigned)c->kind < 2u && source > 0u);
 }
 
+/* claim_devices_same without the devices: it compares as many results as both records have. */
+bool stub_devices_same(const struct claim_record *x, const struct claim_record *y)
+{
+    CHECK(x->count <= RESULTS_MAX && y->count <= RESULTS_MAX);
+    return x->count == y->count && any_bool();
+}
+
+bool stub_text_is(const char *text, const char *word)
+{
+    CHECK(__CPROVER_r_ok(text, 1) && __CPROVER_r_ok(word, 1));
+    return any_bool();
+}
+
 static struct claim_builder *any_builder(void)
 {
     builder.devices = &table;
@@ -247,7 +260,22 @@ void proof_claim_config(void)
     unsigned configs = b->configs;
     claim_config_add(b, &in);
     CHECK(b->configs == configs + 1u && (before == STATUS_OK || b->failed == before));
-    CHECK(b->why[CLAIM_ERROR_CAP - 1u] == '\0');
+    CHECK(b->why[CLAIM_ERROR_CAP - 1u] == '\0' && b->refused_result < RESULTS_MAX);
+}
+
+void proof_claim_keep_lnc(void)
+{
+    static struct claim_record before;
+    struct claim_builder *b = any_builder();
+    uint8_t lnc = b->record.result[0].logical_neuron_core;
+    before.count = any_u8();
+    ASSUME(before.count <= RESULTS_MAX);
+    before.result[0].logical_neuron_core = any_u8();
+    b->lnc_source[0] = any_u8();
+    claim_keep_lnc(b, &before);
+    CHECK(b->record.count == 0u || b->lnc_source[0] == 0u ||
+          b->record.result[0].logical_neuron_core == lnc);
+    CHECK(b->record.count == before.count || b->record.result[0].logical_neuron_core == lnc);
 }
 
 void proof_claim_consumer(void)

@@ -70,7 +70,8 @@ struct world {
     struct settings settings;
     struct found_node found;
     uint64_t now_ms;
-    bool poked; /* the host told something: a step is due */
+    uint64_t behind_ms; /* by how much the wall clock was set back */
+    bool poked;         /* the host told something: a step is due */
     bool moved_out;
     bool exited;
     bool was_killed;
@@ -387,7 +388,7 @@ static void set_time(uint64_t now_ms)
 {
     world.now_ms = now_ms;
     if (world.agent != NULL) {
-        agent_time(world.agent, now_ms, WALL_MS(now_ms));
+        agent_time(world.agent, now_ms, WALL_MS(now_ms) - world.behind_ms);
     }
 }
 

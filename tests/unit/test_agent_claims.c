@@ -423,6 +423,43 @@ static void test_configuration_of_trn1(void **state)
                   "error applying config: LNC value is not configurable for instance type "
                   "trn1.2xlarge; remove the NeuronConfig, or use a trn2 or trn3 type (config[0] of "
                   "the allocation, FromClaim, all requests)");
+    (void)prepare_now(0, 1);
+    log_has("event=\"Opaque device configs\" namespace=ml claim=claim-0 claim_uid=" UID_0
+            " request=");
+    log_has("apiVersion=neuron.aws.com/v1 kind=NeuronConfig logicalNeuronCore=1\n");
+}
+
+static void found_lnc(unsigned lnc)
+{
+    (void)snprintf(world.found.lnc_config, sizeof world.found.lnc_config,
+                   "NEURON_LOGICAL_NC_CONFIG=%u\n", lnc);
+    agent_found(world.agent, &world.found);
+    world.poked = true;
+    pass(2000);
+}
+
+/* The host's LNC changes: a claim that is prepared again keeps what its containers have. */
+static void test_lnc_of_the_host(void **state)
+{
+    static const char one[] = "\"NEURON_LOGICAL_NC_CONFIG=1\"";
+    static uint8_t copy[16384];
+    (void)state;
+    begin();
+    found_lnc(1);
+    prepare_well(0, 1);
+    struct view file = file_content(cdi_of(0));
+    assert_non_null(memmem(file.data, file.len, one, sizeof one - 1));
+    assert_true(file.len < sizeof copy);
+    memcpy(copy, file.data, file.len);
+    struct view before = view_of(copy, file.len);
+    found_lnc(2);
+    log_forget();
+    prepare_well(0, 1);
+    assert_true(view_equal(file_content(cdi_of(0)), before));
+    assert_null(strstr(world.log, "claim_reallocated"));
+    prepare_well(1, 1);
+    struct view cdi = file_content(cdi_of(1));
+    assert_null(memmem(cdi.data, cdi.len, one, sizeof one - 1));
 }
 
 #define FREE_IT(name)                                                                              \
@@ -834,6 +871,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_configurations),
         cmocka_unit_test(test_configuration_of_trn1),
+        cmocka_unit_test(test_lnc_of_the_host),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_many_mixed),
         cmocka_unit_test(test_one_flush_for_all),

@@ -278,6 +278,20 @@ static void test_expired(void **state)
     check_right();
 }
 
+/* The end of an earlier Node object of this name is reported after the new one: it ends nothing. */
+static void test_deletion_of_an_earlier_node(void **state)
+{
+    (void)state;
+    up();
+    sim_api_tell(&server, SIM_NODE, "DELETED", "node-a");
+    pass(2000);
+    assert_null(strstr(world.log, "the Node object was deleted"));
+    check_right();
+    assert_int_equal(sim_api_delete(&server, SIM_NODE, "", "node-a"), STATUS_OK);
+    pass(2000);
+    log_has("the Node object was deleted");
+}
+
 /* A server that ends every watch at once is not asked in a storm. */
 static void test_short_watches(void **state)
 {
@@ -525,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_made_anew_while_away),
         cmocka_unit_test(test_resumed),
         cmocka_unit_test(test_expired),
+        cmocka_unit_test(test_deletion_of_an_earlier_node),
         cmocka_unit_test(test_short_watches),
         cmocka_unit_test(test_watch_of_a_busy_server),
         cmocka_unit_test(test_watch_refused),

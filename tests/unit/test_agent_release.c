@@ -124,6 +124,25 @@ static void test_old_checkpoint(void **state)
     assert_int_equal(held(), 1);
 }
 
+/*
+ * The wall clock ran ahead when the claim was prepared, and is set back: what the kubelet writes
+ * from then on counts.
+ */
+static void test_clock_set_back(void **state)
+{
+    static const char *const uids[] = {"x"};
+    (void)state;
+    gone_for_long();
+    world.behind_ms = 100u * ROUND;
+    pass(1000);
+    disk_kubelet_state(uids, 1, world.agent->wall_ms - 2000u, false);
+    pass(3 * ROUND);
+    assert_int_equal(held(), 2);
+    disk_kubelet_state(uids, 1, world.agent->wall_ms, false);
+    pass(3 * ROUND);
+    assert_int_equal(held(), 1);
+}
+
 /* The node was booted since: no container is left, whatever the kubelet's checkpoint says. */
 static void test_boot_is_a_witness(void **state)
 {
@@ -182,6 +201,7 @@ int main(void)
         cmocka_unit_test(test_commands_that_free_a_device),
         cmocka_unit_test(test_commands_with_long_names),
         cmocka_unit_test(test_old_checkpoint),
+        cmocka_unit_test(test_clock_set_back),
         cmocka_unit_test(test_boot_is_a_witness),
         cmocka_unit_test(test_documented_times_of_a_release),
     };

@@ -93,6 +93,64 @@ static void test_lnc_of_the_host(void **state)
     expect_lnc(1, 2);
 }
 
+/* What a claim with two devices gets when it is prepared again, with this LNC of the host. */
+static void again(const char *device, const char *config, unsigned host)
+{
+    static struct claim_record before;
+    claim_record_copy(&before, &b.record);
+    (void)setup(NULL);
+    devices.lnc_host = (uint8_t)host;
+    add("a", "neuron-device-0");
+    add("b", device);
+    if (config != NULL) {
+        configure("FromClaim", "b", config);
+    }
+    prepared();
+    claim_keep_lnc(&b, &before);
+}
+
+/* A prepared claim keeps the LNC of the host, unless something else of it changed. */
+static void test_lnc_is_kept(void **state)
+{
+    (void)state;
+    devices.lnc_host = 1;
+    add("a", "neuron-device-0");
+    add("b", "neuron-device-1");
+    prepared();
+    again("neuron-device-1", NULL, 2);
+    expect_lnc(0, 1);
+    expect_lnc(1, 1);
+    again("neuron-device-1", NULL, 0);
+    expect_lnc(0, 1);
+    (void)snprintf(b.record.boot_id, sizeof b.record.boot_id, "earlier");
+    again("neuron-device-1", NULL, 2);
+    expect_lnc(0, 2); /* no container of an earlier boot is left */
+    again("neuron-device-2", NULL, 2);
+    expect_lnc(0, 2);
+    expect_lnc(1, 2);
+    again("neuron-device-2", LNC("1"), 2);
+    expect_lnc(0, 0);
+    expect_lnc(1, 1);
+}
+
+/* The configuration that does not fit the node is remembered for the log. */
+static void test_refused_is_remembered(void **state)
+{
+    (void)state;
+    add("a", "neuron-device-0");
+    add("b", "neuron-device-1");
+    configure("FromClaim", "", LNC("3"));
+    assert_null(b.refused.api_version);
+    (void)setup(NULL);
+    add("a", "neuron-device-0");
+    add("b", "neuron-device-1");
+    configure("FromClaim", "b", MODE("4"));
+    assert_string_equal(b.refused.api_version, "neuron.aws.com/v1");
+    assert_int_equal(b.refused.kind, CONFIG_ULTRASERVER);
+    assert_int_equal(b.refused.value, 4);
+    assert_int_equal(b.refused_result, 1);
+}
+
 static void test_precedence(void **state)
 {
     (void)state;
@@ -531,6 +589,8 @@ int main(void)
         cmocka_unit_test_setup(test_config_by_request, setup),
         cmocka_unit_test_setup(test_config_by_subrequest, setup),
         cmocka_unit_test_setup(test_lnc_of_the_host, setup),
+        cmocka_unit_test_setup(test_lnc_is_kept, setup),
+        cmocka_unit_test_setup(test_refused_is_remembered, setup),
         cmocka_unit_test_setup(test_precedence, setup),
         cmocka_unit_test_setup(test_overruled, setup),
         cmocka_unit_test_setup(test_config_passed_over, setup),

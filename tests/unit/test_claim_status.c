@@ -130,6 +130,30 @@ static void test_repeats(void **state)
     assert_int_equal(took.status_asked, 2);
 }
 
+/* A claim allocated again under its UID has another status, also while the first one is sent. */
+static void test_reallocated(void **state)
+{
+    (void)state;
+    begin();
+    prepare(3, 1);
+    pass(MINUTE);
+    api.claim[3].result[0].device = "neuron-device-12";
+    took.mute = true;
+    prepare(3, 1);
+    pass(SECOND);
+    assert_int_equal(took.status_asked, 2);
+    api.claim[3].result[0].device = "neuron-device-13";
+    took.mute = false;
+    prepare(3, 1);
+    pass(MINUTE);
+    assert_int_equal(api_asked("(reset /apis/resource.k8s.io/v1/namespaces/ml"), 1);
+    assert_int_equal(took.status_asked, 3);
+    assert_non_null(strstr(took.status, "neuron-device-13"));
+    prepare(3, 1);
+    pass(MINUTE);
+    assert_int_equal(took.status_asked, 3);
+}
+
 /* The slot of a claim that went is taken by another one. */
 static void test_slot_used_again(void **state)
 {
@@ -444,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_consumer_that_is_a_group),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_reallocated),
         cmocka_unit_test(test_slot_used_again),
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_unprepared_under_way),

@@ -63,6 +63,31 @@ static void test_memory_of_a_node(void **state)
     }
 }
 
+/* More devices than the instance type has: no device for the node, and no counters. */
+static void test_more_devices_than_the_node_has(void **state)
+{
+    const struct board board = {
+        .instance_type = "trn2u.48xlarge", .devices = 16, .ultraserver = true};
+    (void)state;
+    for (unsigned count = 15; count <= DEVICES_MAX; count++) {
+        fill_devices(&d, &board, 0, count);
+        d.ultraserver.member = true;
+        devices_add_node(&d, false);
+        assert_int_equal(d.count, (count == 16) ? 17 : count);
+        assert_int_equal(d.counters, count <= 16);
+        fill_devices(&d, &board, 0, count);
+        d.ultraserver.member = true;
+        devices_add_node(&d, true);
+        assert_int_equal(d.count, (count == 16) ? 1 : 0);
+        assert_false(d.counters);
+    }
+    fill_devices(&d, &board, 0, 16);
+    d.board = NULL;
+    devices_add_node(&d, false);
+    assert_int_equal(d.count, 16);
+    assert_false(d.counters);
+}
+
 /* Half of a logical core is no logical core: the attribute stays away. */
 static void test_cores_that_make_no_logical_core(void **state)
 {
@@ -275,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_grids),
         cmocka_unit_test(test_memory_of_a_node),
+        cmocka_unit_test(test_more_devices_than_the_node_has),
         cmocka_unit_test(test_cores_that_make_no_logical_core),
         cmocka_unit_test(test_map_with_a_hole),
         cmocka_unit_test(test_kept_devices_of_an_unknown_type),

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "agent/agent.h"
 #include "agent/serve/readiness.h"
@@ -138,6 +139,30 @@ static void test_socket_taken(void **state)
     end();
 }
 
+/* A second agent with the same path is killed: its socket stays, and nobody serves it. */
+static void test_socket_left_behind(void **state)
+{
+    struct server *s = &servers[LINK_SERVICE];
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    (void)state;
+    begin();
+    text_set(to.sun_path, sizeof to.sun_path, settings.driver[DRIVER_NEURON].service_socket);
+    assert_int_equal(unlink(to.sun_path), 0);
+    int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(other >= 0);
+    assert_int_equal(bind(other, (const struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(listen(other, 1), 0);
+    server_check(s, agent, 2000);
+    assert_false(server_serves(s));
+    server_check(s, agent, 3000);
+    assert_false(server_serves(s));
+    assert_int_equal(close(other), 0);
+    server_check(s, agent, 4000);
+    assert_true(server_serves(s));
+    assert_false(socket_is_dead(to.sun_path));
+    end();
+}
+
 /* Whether a connection to the port at 127.0.0.`last` is taken. */
 static bool answers(uint16_t port, uint8_t last)
 {
@@ -186,6 +211,7 @@ int main(void)
         HOST_TEST(test_service_directory_removed),
         HOST_TEST(test_registrar_directory_removed),
         HOST_TEST(test_socket_taken),
+        HOST_TEST(test_socket_left_behind),
         HOST_TEST(test_bind_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

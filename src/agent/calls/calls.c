@@ -247,7 +247,11 @@ static enum status check_known(struct agent *a, unsigned slot, const struct clai
         return PEER_REFUSED;
     }
     s = presence_check(a, *r, "prepared", why);
-    s = (s == STATUS_OK) ? reconcile_prepared_again(a, slot, r, why) : s;
+    if (s != STATUS_OK) {
+        return s;
+    }
+    reconcile_prepared(a, slot);
+    s = reconcile_prepared_again(a, slot, r, why);
     return (s == STATUS_OK) ? ledger_ensure_cdi(a, *r, why) : s;
 }
 
@@ -373,6 +377,7 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
         return;
     }
     reconcile_prepared(a, slot);
+    claim_status_changed(a, slot);
     prepared_log(a, b, slot);
     operation_written(o, slot, r);
     o->fresh = !held;
@@ -450,6 +455,9 @@ static bool prepare_read(struct agent *a, struct operation *o, struct claim_buil
     char text[CLAIM_ERROR_CAP];
     struct writer why = writer_of(text, sizeof text);
     const struct claim_record *before = record_before(a, o);
+    if (before != NULL) {
+        claim_keep_lnc(b, before);
+    }
     bool checked = before != NULL && may_be_unprepared(before, b);
     enum status s = device_memory_read(a, checked ? before : &b->record, &why);
     if (s == STATUS_OK) {
@@ -552,6 +560,7 @@ static void collect_fetch(struct agent *a, unsigned index)
         }
         break;
     case FETCH_FAILED:
+        prepared_log_refused(a, &f->builder);
         operation_fail(a, o, view_text(f->builder.why));
         break;
     case FETCH_REPEAT:
@@ -636,7 +645,7 @@ static void prepare_held(struct agent *a, struct operation *o, unsigned slot)
     if (!o->compares) {
         o->compares = true;
         o->next_ms = 0;
-        o->deadline_ms = a->now_ms + CLAIM_COMPARE_MS;
+        o->deadline_ms = earlier(a->now_ms + CLAIM_COMPARE_MS, a->calls->call[o->call].end_ms);
     }
     if (a->now_ms >= o->deadline_ms || !may_compare(a, o)) {
         prepare_known(a, o, slot);
@@ -876,9 +885,8 @@ static bool has_round(const struct agent *a, const struct call *c, unsigned roun
 static bool start_fetch(struct agent *a, unsigned index)
 {
     struct operation *o = &a->calls->operation[index];
-    uint64_t end_ms = a->calls->call[o->call].end_ms;
-    uint64_t limit_ms = (o->compares ? earlier(end_ms, o->deadline_ms) : end_ms) - a->now_ms;
-    int fetch = fetch_start(a, &o->id, o->history, limit_ms);
+    uint64_t end_ms = o->compares ? o->deadline_ms : a->calls->call[o->call].end_ms;
+    int fetch = fetch_start(a, &o->id, o->history, end_ms - a->now_ms);
     if (fetch < 0) {
         return false;
     }

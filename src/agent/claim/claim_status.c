@@ -34,6 +34,17 @@ void claim_status_prepared(struct agent *a, unsigned slot)
     c->wanted[slot] = true;
 }
 
+void claim_status_changed(struct agent *a, unsigned slot)
+{
+    struct claim_status *c = &a->claim->claim_status;
+    ASSERT(slot < CLAIMS_MAX);
+    if (c->out.running && c->slot == (int)slot) {
+        outgoing_stop(a, &c->out, API_SLOT_CLAIM_STATUS);
+    }
+    c->wanted[slot] = false;
+    c->claim[slot] = 0;
+}
+
 static void forget_gone(struct claim_status *c)
 {
     ASSERT(c->gone_count > 0u);
@@ -48,8 +59,9 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
     if (!a->settings->claim_status) {
         return;
     }
+    claim_status_changed(a, slot);
     bool full = c->gone_count == CLAIM_STATUS_GONE_MAX;
-    if (c->out.running && (c->slot == (int)slot || (full && c->slot < 0))) {
+    if (full && c->out.running && c->slot < 0) {
         outgoing_stop(a, &c->out, API_SLOT_CLAIM_STATUS);
     }
     if (full) {
@@ -57,8 +69,6 @@ void claim_status_unprepared(struct agent *a, unsigned slot)
     }
     c->gone[c->gone_count] = *ledger_id(a, slot);
     c->gone_count++;
-    c->wanted[slot] = false;
-    c->claim[slot] = 0;
 }
 
 void claim_status_retire(struct agent *a)

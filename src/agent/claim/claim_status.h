@@ -41,9 +41,14 @@ void claim_status_step(struct agent *a);
 uint64_t claim_status_deadline(const struct agent *a);
 /*
  * Queues the status of the claim in this slot, which was just prepared. The status is written only
- * once, even if the kubelet prepares the claim again.
+ * once for each record of the claim, even if the kubelet prepares the claim again.
  */
 void claim_status_prepared(struct agent *a, unsigned slot);
+/*
+ * Drops what is queued and known of the slot's status, because the record of its claim is a new
+ * one: after the next claim_status_prepared the status is written again.
+ */
+void claim_status_changed(struct agent *a, unsigned slot);
 /*
  * Queues the removal of the status of a claim that was just unprepared. Must be called while
  * ledger_id(slot) still names that claim.

@@ -41,6 +41,18 @@ static void log_configs(struct agent *a, const struct claim_builder *b, unsigned
     }
 }
 
+void prepared_log_refused(struct agent *a, const struct claim_builder *b)
+{
+    const struct config *c = &b->refused;
+    if (c->api_version != NULL) {
+        bool neuron = c->kind == CONFIG_NEURON;
+        log_config(a, &b->record, b->refused_result, c->api_version,
+                   neuron ? "NeuronConfig" : "UltraServerConfig");
+        log_number(a, neuron ? lnc_field : mode_field, c->value);
+        log_end(a);
+    }
+}
+
 static bool request_logged(const struct claim_record *r, unsigned at)
 {
     for (unsigned i = 0; i < at; i++) {

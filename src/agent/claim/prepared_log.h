@@ -12,6 +12,8 @@
 
 /* Logs the claim in the builder, which was prepared and is held in `slot` now. */
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot);
+/* Logs the configuration for which the claim was refused; logs nothing if there is none. */
+void prepared_log_refused(struct agent *a, const struct claim_builder *b);
 /* Logs that a held claim was allocated again: `before` is its earlier record, `r` the new one. */
 void prepared_log_other(struct agent *a, const struct claim_record *before,
                         const struct claim_record *r);

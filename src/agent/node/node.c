@@ -275,7 +275,8 @@ static void watch_reported(struct agent *a, const struct api_result *r, struct w
         }
         break;
     case WATCH_DELETED:
-        if (named) {
+        /* the end of an earlier Node object of this name may be reported late */
+        if (named && text_is(n->facts.uid, n->now.uid)) {
             learn_absent(a);
         }
         break;

@@ -76,6 +76,8 @@ static struct claim_check *check_of(struct agent *a, unsigned slot)
                                       .since_wall_ms = a->wall_ms,
                                       .entered = entered};
     }
+    /* a clock that was set back must not make each checkpoint of the kubelet look too old */
+    check->since_wall_ms = earlier(check->since_wall_ms, a->wall_ms);
     return check;
 }
 
@@ -123,7 +125,7 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
     struct writer refused = writer_of(text, sizeof text);
     struct claim_record *changed = &a->recovery->reconcile.record;
     bool rebuilt = (*r)->rebuilt;
-    reconcile_prepared(a, slot);
+    uint64_t since_wall_ms = check_of(a, slot)->since_wall_ms;
     if (!of_another_boot(a, *r) && !rebuilt) {
         return STATUS_OK;
     }
@@ -136,6 +138,8 @@ enum status reconcile_prepared_again(struct agent *a, unsigned slot, const struc
         writer_append(why, writer_view(&refused));
         return s;
     }
+    /* the record is a new one, and the claim was prepared when it was */
+    check_of(a, slot)->since_wall_ms = since_wall_ms;
     check_of(a, slot)->boot_unwritten = s != STATUS_OK;
     *r = changed;
     return STATUS_OK;
