@@ -108,6 +108,7 @@ static void test_old_checkpoint(void **state)
     static const char *const uids[] = {"x"};
     (void)state;
     gone_for_long();
+    pass(1000);
     disk_kubelet_state(uids, 1, world.agent->wall_ms, false);
     (void)prepare_now(0, 1);
     pass(3 * ROUND);
@@ -141,6 +142,34 @@ static void test_clock_set_back(void **state)
     disk_kubelet_state(uids, 1, world.agent->wall_ms, false);
     pass(3 * ROUND);
     assert_int_equal(held(), 1);
+}
+
+/*
+ * A repeated prepare after a reboot cannot write the boot id, which is written later: the claim was
+ * prepared when it was, so the checkpoint that the kubelet wrote meanwhile counts.
+ */
+static void test_boot_written_later(void **state)
+{
+    static const char *const uids[] = {"x"};
+    (void)state;
+    begin();
+    prepare_well(0, 1);
+    kill_agent();
+    boot("another-boot");
+    start();
+    register_driver();
+    pass(2000);
+    disk_refuse(FILES_STATE, HOST_NO_SPACE);
+    assert_string_equal(prepare_error(prepare_now(0, 1), 0), "");
+    pass(1000);
+    disk_kubelet_state(uids, 1, world.agent->wall_ms, false);
+    pass(1000);
+    disk_refuse(FILES_STATE, STATUS_OK);
+    pass(3 * ROUND);
+    assert_int_equal(held(), 1);
+    claim_away(0);
+    pass(3 * ROUND);
+    assert_int_equal(held(), 0);
 }
 
 /* The node was booted since: no container is left, whatever the kubelet's checkpoint says. */
@@ -202,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_commands_with_long_names),
         cmocka_unit_test(test_old_checkpoint),
         cmocka_unit_test(test_clock_set_back),
+        cmocka_unit_test(test_boot_written_later),
         cmocka_unit_test(test_boot_is_a_witness),
         cmocka_unit_test(test_documented_times_of_a_release),
     };
