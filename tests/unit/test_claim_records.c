@@ -87,6 +87,24 @@ static void test_unreadable_results(void **state)
     failed_with("a configuration entry is not readable: ");
 }
 
+/* nanopb keeps a number on its stack while its field is decoded: no view of it may stay. */
+static void test_numbers_for_texts(void **state)
+{
+    static const uint8_t number[] = {2u << 3, 56};
+    static const uint8_t parameters[] = {4u << 3, 1};
+    static const uint8_t too_long[] = {2u << 3 | 2u, 5, 'a'};
+    (void)state;
+    feed(KUBE_CONFIG, view_of(number, sizeof number));
+    failed_with("a configuration entry is not readable: a field has the wrong wire type");
+    assert_int_equal(b.configs, 0);
+    (void)setup(state);
+    feed(KUBE_CONFIG, view_of(parameters, sizeof parameters));
+    failed_with("a configuration entry is not readable: a field has the wrong wire type");
+    (void)setup(state);
+    feed(KUBE_CONFIG, view_of(too_long, sizeof too_long));
+    failed_with("a configuration entry is not readable: a field has the wrong wire type");
+}
+
 /* A configuration for more requests than a claim has. */
 static void test_too_many_requests(void **state)
 {
@@ -159,6 +177,7 @@ int main(void)
         cmocka_unit_test_setup(test_unreadable_identity, setup),
         cmocka_unit_test_setup(test_stated_admin_access, setup),
         cmocka_unit_test_setup(test_unreadable_results, setup),
+        cmocka_unit_test_setup(test_numbers_for_texts, setup),
         cmocka_unit_test_setup(test_too_many_requests, setup),
         cmocka_unit_test_setup(test_records_that_are_ignored, setup),
         cmocka_unit_test_setup(test_whose_result, setup),

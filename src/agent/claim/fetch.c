@@ -234,16 +234,34 @@ static bool read_parameters(pb_istream_t *in, const pb_field_t *field, void **ar
     return read_view(in, &c->parameters);
 }
 
+/*
+ * Whether each field of a configuration entry is length-delimited, as all that are known are. Of
+ * any other field nanopb gives a callback a copy on its own stack, of which no view may be kept.
+ */
+static bool is_delimited(struct view message)
+{
+    pb_istream_t in = pb_istream_from_buffer(message.data, message.len);
+    pb_wire_type_t type = PB_WT_STRING;
+    uint32_t tag = 0;
+    bool end = false;
+    bool good = true;
+    while (good && pb_decode_tag(&in, &type, &tag, &end)) {
+        good = type == PB_WT_STRING && pb_skip_field(&in, type);
+    }
+    return good;
+}
+
 static void feed_config(struct claim_builder *b, const struct kube_record *record)
 {
     projection_ConfigRecord r = projection_ConfigRecord_init_zero;
     struct claim_config_in in = {.truncated = record->truncated};
-    const char *why = "";
+    const char *why = "a field has the wrong wire type or length";
     r.requests.funcs.decode = read_request;
     r.requests.arg = &in;
     r.parameters.funcs.decode = read_parameters;
     r.parameters.arg = &in;
-    if (!decode_or_why(record->message, projection_ConfigRecord_fields, &r, &why)) {
+    if (!is_delimited(record->message) ||
+        !decode_or_why(record->message, projection_ConfigRecord_fields, &r, &why)) {
         fail_unreadable(b, "a configuration entry", why);
         return;
     }
