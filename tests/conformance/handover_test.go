@@ -114,11 +114,13 @@ func TestSameSockets(t *testing.T) {
 	b := newAgent(t, "trn2.48xlarge")
 	b.dir, b.args, b.env = a.dir, slices.Clone(a.args), a.env
 	b.start()
+	b.waitLog(0, "event=socket_opened", a.registrationSocket()) // until then the file is that of the first agent
 	next := b.register()
 	waitFor(t, "prepare by the second agent", prepareWorks(next, held))
 	mark := a.log.count()
 	b.kill()
 	a.waitLogFor(15*time.Second, mark, "event=socket_opened", a.serviceSocket())
+	a.waitLogFor(15*time.Second, mark, "event=socket_opened", a.registrationSocket())
 	again := a.register()
 	waitFor(t, "prepare by the first agent", prepareWorks(again, held))
 	again.unprepareOK(held)
