@@ -641,16 +641,6 @@ static void apply_config(struct claim_builder *b, uint32_t mask, const struct co
     }
 }
 
-/* Number of the lowest bit of `mask` that is set. */
-static unsigned first_result(uint32_t mask)
-{
-    unsigned at = 0;
-    for (unsigned r = RESULTS_MAX; r > 0u; r--) {
-        at = ((mask >> (r - 1u) & 1u) != 0u) ? r - 1u : at;
-    }
-    return at;
-}
-
 static enum status read_config(struct claim_builder *b, const struct claim_config_in *in,
                                uint32_t mask, struct config *c, struct writer *why)
 {
@@ -665,7 +655,7 @@ static enum status read_config(struct claim_builder *b, const struct claim_confi
     s = config_check(c, b->devices->lnc_allowed, &b->ultraserver, b->devices->instance_type, why);
     if (s != STATUS_OK) {
         b->refused = *c;
-        b->refused_result = first_result(mask);
+        b->refused_result = (unsigned)__builtin_ctz(mask);
     }
     return s;
 }
