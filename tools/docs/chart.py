@@ -28,9 +28,9 @@ claim to start from. `helm test` asks the agent of one node whether it is ready,
 device.
 
 `values.schema.json` refuses a value with a wrong name or type, those inside `resources`, `securityContext`, `affinity`
-and `tolerations` too. Names and defaults of AWS's chart are kept. Its other top-level objects are accepted: `global`,
-`npd` and `nodeProblemDetector*` whatever they hold, `devicePlugin` and `scheduler` unless they are on, any other one
-with `enabled: false`.
+and `tolerations` too. Names of AWS's chart are kept, and its defaults unless a description says otherwise. Its other
+top-level objects are accepted: `global`, `npd` and `nodeProblemDetector*` whatever they hold, `devicePlugin` and
+`scheduler` unless they are on, any other one with `enabled: false`.
 
 Two releases stand side by side when each has names and nodes of its own. With `nameOverride`, `namespaceOverride`,
 `fullnameOverride` and `serviceAccount.name` empty all names follow the release; `nodeSelector` chooses its nodes. A
