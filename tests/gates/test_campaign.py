@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger of the fuzz campaign, the table of the targets, and the checks of what OSS-Fuzz would build."""
+"""The ledger of the fuzz campaign and the files that decide on a target, the table of the targets, and the checks of
+what OSS-Fuzz would build."""
 
 import contextlib
 import io
 import itertools
+import json
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -16,6 +19,7 @@ from test_gates import ROOT  # sets the path
 import campaign
 import built_targets
 import fuzz
+import linked
 import targets
 
 
@@ -58,10 +62,11 @@ class Campaign(unittest.TestCase):
         root = pathlib.Path(folder.name)
         ledger = root / "LEDGER.md"
         ledger.write_text(f"head\n{campaign.BEGIN}\nold\n{campaign.END}\ntail\n")
-        for name, value in (("DATA", root / "campaign.json"), ("COPY", root / "build/campaign.json"),
-                            ("LEDGER", ledger),
-                            ("code_sum", lambda target: f"{target} of today")):
-            patch = mock.patch.object(campaign, name, value)
+        for module, name, value in ((campaign, "DATA", root / "campaign.json"),
+                                    (campaign, "COPY", root / "build/campaign.json"), (campaign, "LEDGER", ledger),
+                                    (linked, "files_of", lambda target: [target, "Makefile"]),
+                                    (linked, "sum_of", lambda files, commit="": f"{files[0]} of today")):
+            patch = mock.patch.object(module, name, value)
             patch.start()
             self.addCleanup(patch.stop)
 
@@ -108,8 +113,47 @@ class Campaign(unittest.TestCase):
 
     def test_other_code_begins_anew(self):
         self.run_with(6_000_000, 300)
-        with mock.patch.object(campaign, "code_sum", return_value="other"):
-            self.assertEqual(campaign.missing(campaign.today(["hpack"])[0]), 10 ** 7)
+        with mock.patch.object(linked, "sum_of", return_value="other"):
+            fresh = campaign.today(["hpack"])[0]
+            self.assertEqual((fresh["code"], fresh["executions"]), ("", 0))
+            self.run_with(1000, 1, limit=0.001)
+        self.assertEqual({row["code"] for row in campaign.read_data()["runs"]}, {"hpack of today", "other"})
+
+    def test_the_tree_is_judged_without_a_build(self):
+        """A fresh clone has no program whose files could be asked for."""
+        self.run_with(6_000_000, 300)
+        with mock.patch.object(linked, "files_of", side_effect=AssertionError), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            campaign.state(["dns", "hpack"])
+        self.assertRegex(said.getvalue(), r"dns +– +not run .*\n +hpack +hpack of today .* done\n")
+        self.assertIn("1 of 2 targets have reached their goal", said.getvalue())
+
+    def test_a_list_is_kept_once(self):
+        """Rows of two states of the code that have the same files name the same list; a list that no row names goes."""
+        rows = [campaign.new_row("hpack", code, ["a.c", "b.h"]) for code in "12"]
+        campaign.write_data({"runs": [*rows, campaign.new_row("dns", "3", ["c.c"])]})
+        content = json.loads(campaign.DATA.read_text())
+        self.assertEqual(sorted(content["files"].values()), ["a.c b.h", "c.c"])
+        self.assertEqual([row["files"] for row in campaign.read_data()["runs"]], [["a.c", "b.h"]] * 2 + [["c.c"]])
+        campaign.write_data({"runs": rows})
+        self.assertEqual(list(json.loads(campaign.DATA.read_text())["files"].values()), ["a.c b.h"])
+
+    def test_of_two_rows_on_the_same_code_the_longer_counts(self):
+        self.run_with(6_000_000, 300)
+        content = json.loads(campaign.COPY.read_text())
+        content["runs"][0]["executions"] = 5
+        campaign.DATA.write_text(json.dumps(content))
+        self.assertEqual([row["executions"] for row in campaign.read_data()["runs"]], [12_000_000])
+
+    def test_a_sum_of_folders_is_left_out(self):
+        row = {**campaign.new_row("hpack", "old"), "executions": 7}
+        del row["files"]
+        campaign.DATA.write_text(json.dumps({"runs": [row]}))
+        self.assertEqual(campaign.read_data(), {"runs": []})
+
+    def test_a_finding_of_a_first_slice_is_kept(self):
+        self.run_with(1, 0, ["broken"], limit=0.001)
+        self.assertGreater(self.row()["findings"], 0)
 
     def test_a_finding_fails(self):
         self.assertEqual(self.run_with(1000, 1, ["broken"], limit=0.001)[0], 1)
@@ -146,39 +190,14 @@ class Campaign(unittest.TestCase):
         self.assertIn("12,000,000", campaign.LEDGER.read_text())
 
     def test_ledger_says_which_code_ran(self):
-        row = {**campaign.today(["hpack"])[0], "commit": "1" * 40 + "-dirty"}
+        row = {**campaign.new_row("hpack", "hpack of today"), "commit": "1" * 40 + "-dirty"}
         self.assertEqual(campaign.cells(row)[2:4], ["1" * 12 + "-dirty", "hpack of today"])
         self.assertEqual(campaign.HEAD[2:4], ["commit", "code"])
         self.assertEqual(len(campaign.HEAD), len(campaign.cells(row)))
 
-    def test_code_sum_leaves_inputs_out(self):
-        self.assertRegex("src/wire/README.md", campaign.NO_CODE)
-        self.assertNotRegex("src/wire/h2.c", campaign.NO_CODE)
-        self.assertFalse([name for name in campaign.own_files("json") if name.startswith(("tests/fuzz/seeds/",
-                                                                                          "tests/fuzz/corpus/"))])
-
-    def test_code_sum_of_this_tree(self):
-        self.doCleanups()
-        self.assertRegex(campaign.code_sum("json"), "^[0-9a-f]{16}$")
-        self.assertNotEqual(campaign.code_sum("json"), campaign.code_sum("dns"))
-
-    def test_a_target_has_its_own_files_only(self):
-        self.assertEqual(campaign.own_files("config"),
-                         {f"tests/fuzz/{name}" for name in ("fuzz_config.c", "fuzz.h", "json_oracle.h")})
-        self.assertIn("tests/sim", campaign.own_files("agent"))
-        self.assertIn("tests/fuzz/protobuf_oracle.cc", campaign.own_files("protobuf"))
-
-    def test_a_target_has_the_rooms_that_it_can_run(self):
-        self.assertEqual(campaign.rooms("json"), ["src/base"])
-        self.assertEqual(campaign.rooms("dns"), ["src/base", "src/wire"])
-        self.assertEqual(campaign.rooms("x509"), ["src/base", "src/x509"])
-        self.assertIn("src/agent/calls", campaign.rooms("agent"))
-        files = campaign.code_files("dns", "ls-files")
-        self.assertIn("src/wire/dns.c", files)
-        self.assertFalse([name for name in files if name.startswith(("src/agent", "src/dra"))])
-
     def test_no_goal_before_the_first_run(self):
         fresh = campaign.today(["hpack"])[0]
+        self.assertEqual(campaign.cells(fresh)[3], "–")
         self.assertEqual(campaign.cells(fresh)[6:8], ["none before a first run measures the cost", "–"])
         with mock.patch.object(campaign.part, "write_part") as written, \
                 mock.patch.object(campaign.part, "keep", return_value="files/fuzz-ledger.md"):
@@ -186,21 +205,63 @@ class Campaign(unittest.TestCase):
         self.assertIn("no target has run on this code", written.call_args.args[4])
 
 
-class Stamp(unittest.TestCase):
-    """Commit and release of a row, in a repository with two targets."""
+class Tracked(unittest.TestCase):
+    """tests/fuzz/campaign.json: what its rows say of this tree's targets."""
+
+    @classmethod
+    def setUpClass(cls):
+        with mock.patch.object(campaign, "COPY", pathlib.Path("/nonexistent")):
+            cls.rows = campaign.read_data()["runs"]
+
+    def test_each_row_was_kept(self):
+        content = json.loads(campaign.DATA.read_text())
+        self.assertEqual(len(self.rows), len(content["runs"]))
+        self.assertEqual({row["files"] for row in content["runs"]}, set(content["files"]))
+
+    def test_each_list_has_what_decides(self):
+        for row in self.rows:
+            self.assertEqual(row["files"], sorted(set(row["files"])))
+            self.assertLessEqual({f"tests/fuzz/fuzz_{row['target']}.c", "cfg/limits.h", *linked.RULES},
+                                 set(row["files"]), row["target"])
+            self.assertRegex(row["code"], "^[0-9a-f]{16}$")
+
+    def test_no_list_has_documents_inputs_or_what_is_made(self):
+        for row in self.rows:
+            for name in row["files"]:
+                self.assertNotRegex(name, r"\.(md|json|dict|options|zip)$|^build/|/seeds/|^/|^\.\.")
+
+    def test_a_list_has_the_linked_units_alone(self):
+        lists = {row["target"]: row["files"] for row in self.rows}
+        self.assertIn("src/wire/dns.c", lists["dns"])
+        self.assertNotIn("src/wire/grpc.c", lists["dns"])
+        self.assertIn("src/agent/calls/calls.c", lists["agent"])
+        self.assertIn("proto/projection.proto", lists["protobuf"])
+
+
+class Tree(unittest.TestCase):
+    """A repository with two targets of one room, and the lists of their files."""
+
+    RULES = {"Makefile": "SOURCES := a\nNAME := n\n", "tools/make/compile.mk": "DEFINES := -DA\nHARDEN := h\n",
+             "tools/make/fuzz.mk": "# Fuzzers.\nlink: with -O2\n\n.PHONY: fuzz\nfuzz:\n\t@run\n",
+             "tools/build/pins": 'GO_MINIMUM=1\nNANOPB_ACCEPT="0.4.9.1:0"\n'}
+    X = ["Makefile", "cfg/limits.h", "src/wire/a.c", "src/wire/a.h", "tests/fuzz/fuzz_x.c", "tools/make/compile.mk",
+         "tools/make/fuzz.mk"]
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-        for module in (campaign, campaign.part):
-            patch = mock.patch.object(module, "ROOT", self.root)
+        self.root = pathlib.Path(folder.name).resolve()
+        for module, name, value in ((campaign, "ROOT", self.root), (campaign.part, "ROOT", self.root),
+                                    (linked, "ROOT", self.root), (fuzz, "ROOT", self.root),
+                                    (fuzz, "BUILD", self.root / "build/fuzz")):
+            patch = mock.patch.object(module, name, value)
             patch.start()
             self.addCleanup(patch.stop)
-        for name in ("src/base/a.c", "src/base/a.h", "src/base/README.md", "src/wire/b.c", "src/wire/b.h",
-                     "tests/fuzz/fuzz_y.c", "tests/fuzz/campaign.json"):
+        for name in ("src/wire/a.c", "src/wire/a.h", "src/wire/b.c", "src/wire/README.md", "cfg/limits.h",
+                     "tests/fuzz/fuzz_x.c", "tests/fuzz/fuzz_y.c", "tests/fuzz/campaign.json"):
             self.write(name, "old\n")
-        self.write("tests/fuzz/fuzz_x.c", '#include "base/a.h"\n')
+        for name, text in self.RULES.items():
+            self.write(name, text)
         self.write("CHANGELOG.md", "## 1.2.3\n")
         self.git("init", "-q")
         self.commit()
@@ -218,44 +279,157 @@ class Stamp(unittest.TestCase):
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "State")
 
-    def assert_stamp(self, target, dirty):
-        self.assertEqual(campaign.stamp_of(target), {"commit": self.git("rev-parse", "HEAD") + "-dirty" * dirty,
-                                                     "release": "1.2.3" + "+" * dirty})
+
+class Linked(Tree):
+    """The list of a target's files, from what the tools say of its program, and the sum of it."""
+
+    def unit(self, name, folder):
+        return (f"  Compilation Unit @ offset 0xa77a:\n   Length:        0x3827 (32-bit)\n"
+                f" <0><a786>: Abbrev Number: 1 (DW_TAG_compile_unit)\n"
+                f"    <a787>   DW_AT_producer    : (indexed string: 0): Debian clang version 19.1.7\n"
+                f"    <a78a>   DW_AT_name        : (indexed string: 0x1): {name}\n"
+                f"    <a793>   DW_AT_comp_dir    : (indexed string: 0x2): {folder}\n"
+                f"    <a794>   DW_AT_low_pc      : 0\n <1><a7a9>: ...\n")
+
+    def build(self, units, folder=None):
+        """A program of the units in each build, by what readelf would say of it, and .d files as clang writes them."""
+        for build in linked.BUILDS:
+            self.write(f"build/fuzz/{build}/x", "")
+            for name, read in units.items():
+                self.write(f"build/obj/fuzz/{build}/{pathlib.Path(name).with_suffix('.d')}",
+                           f"build/obj/fuzz/{build}/o.o: {name} \\\n  " + " \\\n  ".join(read) + "\n"
+                           + "".join(f"{other}:\n" for other in read))
+        said = "Contents of the .debug_info section:\n\n" + "".join(
+            self.unit(name, folder or self.root) for name in [*units, "/cache/nanopb-0.4.9.1/pb_common.c",
+                                                              "build/cache/nanopb/pb_decode.c", "../fuzzer/Main.cpp"])
+        patch = mock.patch.object(linked.subprocess, "run",
+                                  side_effect=[mock.Mock(stdout=said)] * len(linked.BUILDS))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_files_of_a_program(self):
+        self.build({"tests/fuzz/fuzz_x.c": ["cfg/limits.h"], "src/wire/a.c": ["src/wire/../wire/a.h"]})
+        self.assertEqual(linked.files_of("x"), self.X)
+
+    def test_messages_have_their_sources_and_the_pin_of_nanopb(self):
+        self.build({"tests/fuzz/fuzz_x.c": ["generated/store.pb.h"]})
+        self.assertEqual(set(linked.files_of("x")) - set(linked.RULES),
+                         {"generated/store.pb.h", "proto/store.proto", "tests/fuzz/fuzz_x.c", "tools/build/pins"})
+
+    def test_what_the_assembler_embeds_counts(self):
+        """No .d file names it."""
+        self.write("tests/fuzz/oracle.cc", 'EMBED(oracle_dra, "proto/dra.proto")\n')
+        self.build({"tests/fuzz/fuzz_x.c": ["cfg/limits.h"], "tests/fuzz/oracle.cc": ["tests/fuzz/oracle.h"]})
+        self.assertIn("proto/dra.proto", linked.files_of("x"))
+
+    def test_a_program_that_is_not_there(self):
+        with self.assertRaisesRegex(SystemExit, "build/fuzz/fast/x is not there"):
+            linked.files_of("x")
+
+    def test_a_program_of_another_folder(self):
+        """Its list would be empty, and its sum the same for ever."""
+        self.build({"tests/fuzz/fuzz_x.c": ["cfg/limits.h"]}, "/elsewhere")
+        with self.assertRaisesRegex(SystemExit, "does not name the target's own file"):
+            linked.files_of("x")
+
+    def test_each_file_of_the_list_counts(self):
+        old = linked.sum_of(self.X)
+        self.assertRegex(old, "^[0-9a-f]{16}$")
+        for name in ("src/wire/a.c", "src/wire/a.h", "cfg/limits.h", "tests/fuzz/fuzz_x.c"):
+            with self.subTest(name):
+                self.write(name, "new\n")
+                self.assertNotEqual(linked.sum_of(self.X), old)
+                (self.root / name).unlink()
+                self.assertNotEqual(linked.sum_of(self.X), old)
+                self.git("checkout", "-q", ".")
+                self.assertEqual(linked.sum_of(self.X), old)
+
+    def test_no_other_file_counts(self):
+        old = linked.sum_of(self.X)
+        for name in ("src/wire/b.c", "src/wire/new.c", "src/wire/README.md", "tests/fuzz/fuzz_y.c",
+                     "tests/fuzz/campaign.json", "tests/fuzz/seeds/x/one"):
+            self.write(name, "new\n")
+        self.assertEqual(linked.sum_of(self.X), old)
+
+    def test_of_the_rules_what_decides_counts(self):
+        files = [*self.X, "tools/build/pins"]
+        old = linked.sum_of(files)
+        for name, word, counts in (("Makefile", "SOURCES", True), ("Makefile", "NAME", False),
+                                   ("tools/make/compile.mk", "-DA", True), ("tools/make/compile.mk", "HARDEN", False),
+                                   ("tools/make/fuzz.mk", "-O2", True), ("tools/make/fuzz.mk", "run", False),
+                                   ("tools/build/pins", "0.4.9.1", True), ("tools/build/pins", "GO_MINIMUM", False)):
+            with self.subTest(f"{word} of {name}"):
+                self.write(name, self.RULES[name].replace(word, "OTHER"))
+                self.assertEqual(linked.sum_of(files) != old, counts)
+                self.write(name, self.RULES[name])
+
+    def test_the_rules_of_this_tree_are_found(self):
+        """A setting that moves to another file would be summed no more."""
+        found = {name: re.findall(pattern, (ROOT / name).read_text()) for name, pattern in linked.PARTS.items()}
+        self.assertEqual({name: len(parts) for name, parts in found.items()},
+                         {"Makefile": 4, "tools/make/compile.mk": 5, "tools/make/fuzz.mk": 1, "tools/build/pins": 1})
+        for word in ("define fuzz_build", "endef", "-fsanitize=fuzzer-no-link"):
+            self.assertIn(word, found["tools/make/fuzz.mk"][0])
+        self.assertNotIn("CAMPAIGN_SECONDS", found["tools/make/fuzz.mk"][0])
+
+    def test_sum_of_a_commit(self):
+        old = linked.sum_of(self.X)
+        self.assertEqual(linked.sum_of(self.X, "HEAD"), old)
+        self.write("src/wire/a.c", "new\n")
+        self.assertEqual(linked.sum_of(self.X, "HEAD"), old)
+        self.assertEqual(linked.sum_of(["new.c"], "HEAD"), linked.sum_of(["new.c"]))
+        self.write("src/wire/a.h", "one\ntwo blob 3\n\n")
+        self.commit()
+        self.assertEqual(linked.sum_of(self.X, "HEAD"), linked.sum_of(self.X))
+        self.assertEqual(linked.sum_of(self.X, "HEAD~"), old)
+
+
+class Stamp(Tree):
+    """Commit and release of a row."""
+
+    Y = ["src/wire/b.c", "tests/fuzz/fuzz_y.c"]
+
+    def assert_stamp(self, files, dirty):
+        self.assertEqual(campaign.stamp_of(files), {"commit": self.git("rev-parse", "HEAD") + "-dirty" * dirty,
+                                                    "release": "1.2.3" + "+" * dirty})
 
     def test_only_code_counts(self):
         """The campaign's own file, documents, and what other targets alone run leave a row clean."""
-        for name in ("tests/fuzz/campaign.json", "src/base/README.md", "src/wire/b.c", "tests/fuzz/fuzz_y.c"):
+        for name in ("tests/fuzz/campaign.json", "src/wire/README.md", "src/wire/b.c", "tests/fuzz/fuzz_y.c"):
             self.write(name, "new\n")
-            self.assert_stamp("x", False)
-        self.assert_stamp("y", True)
+            self.assert_stamp(self.X, False)
+        self.assert_stamp(self.Y, True)
 
     def test_each_change_of_code_counts(self):
-        for name in ("src/base/a.c", "src/base/new.c", "tests/fuzz/fuzz_x.c"):
+        self.assert_stamp([*self.X, "src/wire/new.c"], False)
+        for name in ("src/wire/a.c", "src/wire/new.c", "tests/fuzz/fuzz_x.c"):
             with self.subTest(name):
-                self.write(name, '#include "base/a.h"\nnew\n')
-                self.assert_stamp("x", True)
+                self.write(name, "new\n")
+                self.assert_stamp([*self.X, "src/wire/new.c"], True)
                 self.git("clean", "-qfd")
                 self.git("checkout", "-q", ".")
-                self.assert_stamp("x", False)
-        (self.root / "src/base/a.c").unlink()
-        self.assert_stamp("x", True)
+                self.assert_stamp([*self.X, "src/wire/new.c"], False)
+        (self.root / "src/wire/a.c").unlink()
+        self.assert_stamp(self.X, True)
 
     def test_a_second_slice_has_the_stamp_of_the_first(self):
         """What the campaign writes, and a commit made meanwhile, do not change of which code the row is."""
         began = self.git("rev-parse", "HEAD")
 
         def result(target, *_):
-            self.write("src/base/a.c", "new\n")
+            self.write("src/wire/a.c", "new\n")
             self.commit()
             return fuzz.Result(target, 6_000_000, 300, 7, 9, 3, [])
         clock = mock.patch.object(campaign, "processor_seconds", side_effect=itertools.count(0, 300))
         with clock, mock.patch.object(fuzz, "run_target", result), contextlib.redirect_stdout(io.StringIO()), \
+                mock.patch.object(linked, "files_of", return_value=self.X), \
                 mock.patch.object(campaign, "DATA", self.root / "tests/fuzz/campaign.json"), \
                 mock.patch.object(campaign, "COPY", self.root / "build/campaign.json"):
             campaign.DATA.write_text('{"runs": []}\n')
+            old = linked.sum_of(self.X)
             campaign.run(["x"], 60, 1)
             row = campaign.read_data()["runs"][0]
-        self.assertEqual((row["executions"], row["commit"]), (12_000_000, began))
+        self.assertEqual((row["executions"], row["commit"], row["code"]), (12_000_000, began, old))
 
 
 class Build(unittest.TestCase):

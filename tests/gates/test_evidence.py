@@ -24,12 +24,12 @@ import coverage  # noqa: E402
 import evidence  # noqa: E402
 import gate_tests  # noqa: E402
 import host_coverage  # noqa: E402
+import linked  # noqa: E402
 import make_part  # noqa: E402
 import page  # noqa: E402
 import part  # noqa: E402
 import proof_report  # noqa: E402
 import requirements  # noqa: E402
-import targets  # noqa: E402
 import vex  # noqa: E402
 
 
@@ -527,8 +527,9 @@ class TheParts(unittest.TestCase):
 
     def test_the_code_of_the_fuzz_targets_is_read(self):
         about = evidence.read_list()["fuzz"]
-        own = {path for name in targets.names() for path in campaign.own_files(name)}
-        for path in (campaign.SOURCES, *campaign.CODE, *own):
+        own = {path for row in campaign.read_data()["runs"] for path in row["files"]}
+        self.assertIn("src/wire/h2.c", own)
+        for path in {*own, *linked.PARTS}.difference(evidence.EVERY_PART_READS):
             self.assert_read("fuzz", about, path)
 
     def test_the_simulator_and_the_defects_of_the_model_are_read(self):

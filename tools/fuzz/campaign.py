@@ -7,10 +7,14 @@
   tools/fuzz/campaign.py ledger                                      writes tests/fuzz/LEDGER.md
   tools/fuzz/campaign.py evidence                                    writes the part of the evidence; no tracked file
 
-A target that costs less than 20 µs should have 10⁸ executions, the others 10⁷, on one state of the code. It may be
-ended at any time: what a slice found stays in build/fuzz/run, and tests/fuzz/campaign.json is written after each. Most
-slices run without sanitizers but with all assertions (build `fast`), each eighth under ASan and UBSan (`address`).
-build/fuzz/campaign.json is a copy of the rows: a checkout of the tracked file loses none.
+A target that costs less than 20 µs should have 10⁸ executions, the others 10⁷, on one state of the code: of the files
+that its program is made of (linked.py). `run` reads their names from the built program, and keeps them and their sum
+with the row. The other commands need no build: a row counts as long as these files have the row's sum.
+
+A run may be ended at any time: what a slice found stays in build/fuzz/run, and tests/fuzz/campaign.json is written
+after each. Most slices run without sanitizers but with all assertions (build `fast`), each eighth under ASan and UBSan
+(`address`). build/fuzz/campaign.json is a copy of the rows: a checkout of the tracked file loses none. A row names its
+list of files by the list's own sum, because many rows share one.
 A finding ends its slice, stays in build/fuzz/findings, and fails the run at its end.
 """
 
@@ -24,6 +28,7 @@ import subprocess
 import sys
 
 import fuzz
+import linked
 import targets
 
 sys.path.insert(0, str(fuzz.ROOT / "tools" / "evidence"))
@@ -45,104 +50,72 @@ NOT_SHOWN = [
     "minute in all (the last lines of the ledger).",
     "Where a target permits two decoders to differ: tests/fuzz/README.md lists each such difference.",
 ]
-# What decides on every target's program, besides its libraries; code_sum adds the target's own files and rooms.
-CODE = ("boards", "generated", "proto", "cfg", "tools/make/fuzz.mk")
-SOURCES = "src"
-MODELS = "tests/sim"
-NO_CODE = re.compile(r"\.(md|json|dict|options)$|cfg/(deploy|lint)/")
-INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 def git(*words):
     return subprocess.run(["git", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True).stdout
 
 
-def own_files(target):
-    """What other targets lack: the target's file, what it includes of tests, and the models if it uses one."""
-    files, found = set(), [f"tests/fuzz/fuzz_{target}.c"]
-    while found:
-        name = found.pop()
-        if name in files or not (ROOT / name).is_file():
-            continue
-        files.add(name)
-        found += [other for other in INCLUDED.findall((ROOT / name).read_text()) if other.startswith("tests/")]
-        if name.startswith(MODELS + "/"):
-            files.add(MODELS)
-        oracle = re.sub(r"\.h$", ".cc", name)
-        found += [oracle] if oracle != name else []
-    return files
-
-
-def rooms(target):
-    """The folders of the sources that a target can run: those of each header that its files include, and that the files
-    in these folders include. A header's functions are in the folder of the header."""
-    found, own = set(), [ROOT / name for name in own_files(target)]
-    files = [path for name in own for path in ([name] if name.is_file() else sorted(name.rglob("*.[ch]")))]
-    while files:
-        for other in INCLUDED.findall(files.pop().read_text()):
-            room = (ROOT / SOURCES / other).parent
-            if room not in found and (ROOT / SOURCES / other).is_file():
-                found.add(room)
-                files += [*room.glob("*.c"), *room.glob("*.h")]
-    return sorted(str(room.relative_to(ROOT)) for room in found)
-
-
-def code_files(target, *words):
-    """Which files of a target's code a command of git names: neither documents nor inputs."""
-    folders = [f":(glob){room}/*" for room in rooms(target)]
-    names = git(*words, "-z", "--", *CODE, *own_files(target), *folders).split("\0")
-    return sorted(name for name in names if name and not NO_CODE.search(name))
-
-
-def code_sum(target):
-    """A sum of the code that a target runs, as it lies in the tree."""
-    digest = hashlib.sha256()
-    for name in code_files(target, "ls-files", "-co", "--exclude-standard"):
-        if (ROOT / name).is_file():
-            digest.update(name.encode() + b"\0" + hashlib.sha256((ROOT / name).read_bytes()).digest())
-    return digest.hexdigest()[:16]
-
-
-def stamp_of(target):
-    """Commit and release of a target's code. `-dirty` and `+` tell of files that code_sum reads: a campaign itself
-    changes campaign.json and the ledger, which are no code."""
-    dirty = bool(code_files(target, "diff", "--name-only", "--no-renames", "HEAD")
-                 or code_files(target, "ls-files", "-o", "--exclude-standard"))
+def stamp_of(files):
+    """Commit and release of the code of a target. `-dirty` and `+` tell of these files alone: a campaign itself changes
+    campaign.json and the ledger, which are no code."""
+    dirty = linked.sum_of(files) != linked.sum_of(files, "HEAD")
     commit = git("rev-parse", "HEAD").strip() + ("-dirty" if dirty else "")
     return {"commit": commit, "release": part.release(dirty)}
 
 
+def list_name(files):
+    return hashlib.sha256(" ".join(files).encode()).hexdigest()[:8]
+
+
 def read_data():
-    """The rows of both files; of two rows of a target on the same code, the one with more executions."""
+    """The rows of both files, each with its list of files; of two rows of a target on the same code, the one with more
+    executions. A row without a list is of a campaign that summed whole folders: it can be held against no tree."""
     best = {}
     for path in (DATA, COPY):
-        for row in json.loads(path.read_text())["runs"] if path.exists() else []:
+        content = json.loads(path.read_text()) if path.exists() else {"runs": []}
+        for row in content["runs"]:
             key = row["target"], row["code"]
-            if key not in best or row["executions"] > best[key]["executions"]:
-                best[key] = row
+            if "files" in row and (key not in best or row["executions"] > best[key]["executions"]):
+                best[key] = {**row, "files": content["files"][row["files"]].split()}
     return {"runs": list(best.values())}
 
 
 def write_data(data):
-    """One row a line, so that two branches can be merged."""
-    rows = ",\n".join("  " + json.dumps(row, sort_keys=True) for row in data["runs"])
+    """One row a line, and behind them one list a line, so that two branches can be merged."""
+    lists = {list_name(row["files"]): " ".join(row["files"]) for row in data["runs"]}
+    rows = ",\n".join("  " + json.dumps({**row, "files": list_name(row["files"])}, sort_keys=True)
+                      for row in data["runs"])
+    names = ",\n".join(f"  {json.dumps(name)}: {json.dumps(lists[name])}" for name in sorted(lists))
     for path in (DATA, COPY):
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(".new")
-        fresh.write_text('{"runs": [\n' + rows + "\n]}\n")
+        fresh.write_text('{"runs": [\n' + rows + '\n],\n"files": {\n' + names + "\n}}\n")
         fresh.replace(path)
 
 
-def row_of(data, target):
-    """The row of a target on the code of today; a new one when there is none."""
-    code = code_sum(target)
+def new_row(target, code="", files=()):
+    return {"target": target, "code": code, "files": list(files), "commit": "", "release": "", "executions": 0,
+            "address": 0, "seconds": 0, "fast_executions": 0, "fast_seconds": 0, "edges": 0, "features": 0, "inputs": 0,
+            "findings": 0, "date": ""}
+
+
+def row_of_program(data, target):
+    """The row of a target's built program; a new one when there is none."""
+    files = linked.files_of(target)
+    code = linked.sum_of(files)
     for row in data["runs"]:
         if row["target"] == target and row["code"] == code:
             return row
-    row = {"target": target, "code": code, "commit": "", "release": "", "executions": 0, "address": 0, "seconds": 0,
-           "fast_executions": 0, "fast_seconds": 0, "edges": 0, "features": 0, "inputs": 0, "findings": 0, "date": ""}
-    data["runs"].append(row)
-    return row
+    data["runs"].append(new_row(target, code, files))
+    return data["runs"][-1]
+
+
+def row_of_tree(data, target):
+    """The row of a target whose files are those of the tree, without a build; one without executions when there is
+    none. Two are possible where a compiler read other files: the one with more executions."""
+    rows = [row for row in data["runs"] if row["target"] == target and linked.sum_of(row["files"]) == row["code"]]
+    return max(rows, key=lambda row: row["executions"], default=new_row(target))
 
 
 def cost_us(row):
@@ -204,9 +177,9 @@ def run_slice(row, seconds):
 def run(names, seconds, slice_seconds):
     data = read_data()
     findings = sum(row["findings"] for row in data["runs"])
-    rows = [row_of(data, name) for name in names]
+    rows = [row_of_program(data, name) for name in names]
     # Of the files that the programs were built of, as the code sums are: HEAD may move while a campaign runs.
-    stamps = {name: stamp_of(name) for name in names}
+    stamps = {row["target"]: stamp_of(row["files"]) for row in rows}
     end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
     try:
         while datetime.datetime.now() < end:
@@ -216,7 +189,8 @@ def run(names, seconds, slice_seconds):
                 break
             run_slice(row, slice_seconds)
             row.update(stamps[row["target"]])
-            write_data({"runs": [each for each in data["runs"] if each["seconds"]]})
+            # The engine reports no seconds of a slice that ends in a finding.
+            write_data({"runs": [each for each in data["runs"] if each["seconds"] or each["findings"]]})
     except KeyboardInterrupt:
         print("campaign: ended; what was done is kept")
     state(names)
@@ -225,14 +199,14 @@ def run(names, seconds, slice_seconds):
 
 def today(names):
     data = read_data()
-    return [row_of(data, name) for name in names]
+    return [row_of_tree(data, name) for name in names]
 
 
 def state(names):
     rows = today(names)
     for row in rows:
         cost = f"{cost_us(row):7.1f} µs" if cost_us(row) else "not run   "
-        print(f"  {row['target']:<14} {row['code']} {cost} "
+        print(f"  {row['target']:<14} {row['code'] or '–':<16} {cost} "
               f"{row['executions']:>13,} of {goal_words(row):<22}  "
               f"{'done' if not missing(row) else f'{hours(row):.1f} h missing' if cost_us(row) else 'missing'}")
     done = [row for row in rows if not missing(row)]
@@ -256,7 +230,7 @@ def goal_words(row):
 def cells(row):
     cost = f"{cost_us(row):.1f}" if cost_us(row) else "–"
     commit = row["commit"][:12] + ("-dirty" if row["commit"].endswith("-dirty") else "")
-    return [row["target"], row["release"], commit, row["code"], f"{row['executions']:,}", f"{row['address']:,}",
+    return [row["target"], row["release"], commit, row["code"] or "–", f"{row['executions']:,}", f"{row['address']:,}",
             goal_words(row), cost, str(row["edges"]), str(row["features"]), str(row["findings"])]
 
 
