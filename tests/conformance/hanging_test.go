@@ -185,6 +185,7 @@ func TestHangingFile(t *testing.T) {
 	t.Run("memory", hangingMemory)
 	t.Run("EFA", hangingEFA)
 	t.Run("from the start", hangingStart)
+	t.Run("start after a boot", hangingAfterBoot)
 	t.Run("more than readers", hangingAll)
 	t.Run("error event last", hangingErrorLast)
 }
@@ -253,6 +254,29 @@ func hangingStart(t *testing.T) {
 	a.waitLog(0, "event=device_recovered", "neuron-device-3")
 	waitFor(t, "no taint", func() bool { return len(api.own()) == 1 && len(taintsOf(api, 3)) == 0 })
 	b.done()
+}
+
+// A claim of the boot before is prepared again while the first look at the devices hangs: it counts as prepared in this boot, so a
+// checkpoint of the kubelet that lists it is not passed over for a boot that has ended.
+func hangingAfterBoot(t *testing.T) {
+	t.Parallel()
+	a, api := hanging(t)
+	a.start()
+	k := a.register()
+	c := api.addClaim(newClaim("held", "req=9"))
+	k.prepareOK(named(c))
+	a.stop()
+	const boot = "11111111-2222-3333-4444-555555555555"
+	check(t, os.WriteFile(filepath.Join(a.node, "proc/sys/kernel/random/boot_id"), []byte(boot+"\n"), 0o644))
+	check(t, os.Remove(a.cdiFile(c)))
+	release := hang(t, filepath.Join(a.node, "sys/module/neuron/version"))
+	a.start()
+	k = a.register()
+	k.prepareOK(named(c))
+	contains(t, a.cdiBytes(c), `"neuron.aws.com/boot-id": "`+boot)
+	release()
+	a.waitLog(0, "event=slice_published")
+	contains(t, a.cdiBytes(c), `"neuron.aws.com/boot-id": "`+boot)
 }
 
 // As many files as there are readers: nothing is known of any device, and new claims fail until one is read; all that needs

@@ -104,6 +104,15 @@ void probe_value(const char *path, char value[SYSFS_VALUE_CAP])
 
 /* --- values of the node, such as its instance type --- */
 
+static const char boot_id_path[] = "sys/kernel/random/boot_id";
+
+void probe_boot_id(const char *proc_root, char value[SYSFS_VALUE_CAP])
+{
+    char path[PROBE_PATH_CAP];
+    path_join(path, sizeof path, proc_root, boot_id_path);
+    probe_value(path, value);
+}
+
 struct probe_run {
     const struct settings *settings;
     struct probe *probe;
@@ -142,7 +151,7 @@ static void node_values(struct probe_run *l, bool all)
         node_value(l, s->sysfs_root, product, all, out->product_name);
     }
     node_value(l, s->sysfs_root, "module/neuron/version", all, out->driver_version);
-    node_value(l, s->proc_root, "sys/kernel/random/boot_id", all, out->boot_id);
+    node_value(l, s->proc_root, boot_id_path, all, out->boot_id);
     /* Read this file in every probe, because it is not in sysfs, and an operator may change it. */
     node_value(l, s->neuron_dir, "logical_nc_config", true, out->lnc_config);
 }

@@ -82,6 +82,8 @@ MUST_USE int probe_memory(const char *sysfs_root, unsigned number, unsigned core
  * unreadable.
  */
 void probe_value(const char *path, char value[SYSFS_VALUE_CAP]);
+/* Sets `value` to the boot id of the host, cut as in probe_node; empty: the file is unreadable. */
+void probe_boot_id(const char *proc_root, char value[SYSFS_VALUE_CAP]);
 /*
  * Reads the UltraServer files of class/neuron_device (modes, and results of the leader election):
  * one system call to open that directory and three for each file. Returns 0, or an errno if the

@@ -12,6 +12,11 @@ enum status probes_begin(struct probes *l, const struct settings *settings, bool
 {
     l->settings = settings;
     l->efas = efas;
+    /*
+     * A claim may be prepared again before the first probe has ended; its record must get the boot
+     * id of today. procfs never hangs, so this process reads the file itself.
+     */
+    probe_boot_id(settings->proc_root, l->result.probe.found.boot_id);
     enum status s = readers_begin(&l->readers, settings, why);
     l->wanted = s == STATUS_OK && !readers_probe(&l->readers, &l->result, efas);
     return s;
