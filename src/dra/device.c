@@ -814,7 +814,8 @@ uint64_t devices_numbers(const struct devices *d)
     uint64_t numbers = 0;
     ASSERT(d->count <= DEVICES_MAX);
     for (unsigned i = 0; i < d->count; i++) {
-        numbers |= UINT64_C(1) << d->device[i].number;
+        /* the device for the whole node has no number of its own */
+        numbers |= d->device[i].node ? 0u : UINT64_C(1) << d->device[i].number;
     }
     return numbers;
 }

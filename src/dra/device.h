@@ -309,7 +309,7 @@ static inline uint64_t device_bit(unsigned number)
 {
     return UINT64_C(1) << number;
 }
-/* Bit N: the table has a device with number N. */
+/* Bit N: the table has a device with number N. The device for the whole node has no number. */
 uint64_t devices_numbers(const struct devices *d);
 /* Writes the device numbers in a mask as "0,1,2"; at most DEVICE_NUMBERS_CAP bytes. */
 void device_numbers_write(struct writer *out, uint64_t numbers);

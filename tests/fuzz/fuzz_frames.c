@@ -613,6 +613,15 @@ static bool trailer_length(const struct frame *f)
            theirs.now.reset_code == H2_PROTOCOL_ERROR;
 }
 
+/* nghttp2 looks at the window of a stream that both have reset until it has sent RST_STREAM. */
+static bool window_of_reset(const struct frame *f)
+{
+    uint32_t id = theirs.now.reset;
+    return f->type == 4u && quiet(&ours) && !theirs.now.failed && id != 0u &&
+           theirs.now.reset_code == H2_FLOW_CONTROL_ERROR && our_stream(id) == NULL &&
+           h2_stream_past(&engine.c, id) != H2_PAST_IDLE;
+}
+
 static const struct difference {
     const char *why;
     bool (*holds)(const struct frame *f);
@@ -635,6 +644,8 @@ static const struct difference {
      odd_list},
     {"RFC 9113 8.3.1: a request may lack :authority, which nghttp2 requires", without_authority},
     {"RFC 9110 6.5.1: no trailer stands for a header field", trailer_length},
+    {"RFC 9113 6.9.2: a SETTINGS that overflows the window of a stream that was reset before",
+     window_of_reset},
 };
 
 static bool same_streams(void)

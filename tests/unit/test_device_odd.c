@@ -88,6 +88,25 @@ static void test_more_devices_than_the_node_has(void **state)
     assert_false(d.counters);
 }
 
+/*
+ * Sixteen devices of which none has the number 0: the device for the node takes their counters, and
+ * no other.
+ */
+static void test_node_without_device_0(void **state)
+{
+    const struct board board = {
+        .instance_type = "trn2u.48xlarge", .devices = 16, .ultraserver = true};
+    (void)state;
+    fill_devices(&d, &board, 0, 16);
+    d.device[0].number = 20;
+    d.ultraserver.member = true;
+    devices_add_node(&d, false);
+    assert_true(d.device[16].node);
+    assert_int_equal(devices_numbers(&d), 0x10fffe);
+    assert_int_equal(devices_counters(&d, &d.device[16]), 0x10fffe);
+    assert_int_equal(devices_counters(&d, NULL), 0x10fffe);
+}
+
 /* Half of a logical core is no logical core: the attribute stays away. */
 static void test_cores_that_make_no_logical_core(void **state)
 {
@@ -301,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_small_grids),
         cmocka_unit_test(test_memory_of_a_node),
         cmocka_unit_test(test_more_devices_than_the_node_has),
+        cmocka_unit_test(test_node_without_device_0),
         cmocka_unit_test(test_cores_that_make_no_logical_core),
         cmocka_unit_test(test_map_with_a_hole),
         cmocka_unit_test(test_kept_devices_of_an_unknown_type),
