@@ -255,6 +255,34 @@ func TestCoreSharesDowngrade(t *testing.T) {
 	neuron.prepareOK(named(alone))
 }
 
+// After a reboot a part gets a device that a claim of before had as a whole, while a process uses memory of it: the part is
+// refused, and no file of it is left that the next process would take for a prepared claim.
+func TestCoreShareRefusedAfterReboot(t *testing.T) {
+	t.Parallel()
+	const memory = "neuron3/neuron_core0/stats/memory_usage/device_mem/total"
+	api := startAPIServer(t)
+	a, neuron := startCores(t, api, "trn2.48xlarge")
+	waitCores(t, api, 16, 8, 2)
+	neuron.prepareOK(named(api.addClaim(newClaim("whole", "neurons=3"))))
+	a.kill()
+	simnode(t, "reboot", "--dir", a.node)
+	simnode(t, "set", "--dir", a.node, memory, "4096\n")
+	a.start()
+	neuron = a.register()
+	part := api.part("part", 3, "2")
+	for range 2 {
+		contains(t, neuron.prepareError(named(part)), "device neuron-device-3 has 4096 bytes of memory in use")
+		a.noCDI()
+		a.kill()
+		a.start()
+		neuron = a.register()
+	}
+	simnode(t, "set", "--dir", a.node, memory, "0\n")
+	if got := a.coresOf(neuron, part); got != "0" {
+		t.Errorf("cores %q", got)
+	}
+}
+
 // Sharing is switched off while claims have parts: they keep them, nobody joins, and the slice has exclusive devices.
 func TestCoreSharesSwitchedOff(t *testing.T) {
 	t.Parallel()

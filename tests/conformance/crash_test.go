@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -231,6 +233,41 @@ func TestStoreAndFilesGone(t *testing.T) {
 		k.unprepareOK(named(used))
 		k.prepareOK(named(rival))
 	}
+}
+
+// A claim is unprepared before a new store knows the claims in use, and prepared again afterwards: the tombstone of its
+// unprepare does not release it when its CDI file is lost.
+func TestPreparedAgainAfterTombstone(t *testing.T) {
+	t.Parallel()
+	api := startAPIServer(t)
+	a, k := running(t, api, "trn2.48xlarge")
+	c := api.addClaim(newClaim("again", "req=2"))
+	k.prepareOK(named(c))
+	api.down()
+	a.kill()
+	check(t, os.Remove(filepath.Join(a.pluginDir(), "claims.store")))
+	a.start()
+	k = a.register()
+	k.unprepareOK(named(c))
+	left := files(t, a.cdiDir())
+	if !slices.ContainsFunc(left, func(name string) bool { return strings.HasSuffix(name, string(c.UID)+".gone") }) {
+		t.Fatalf("no tombstone: %v", left)
+	}
+	mark := a.log.count()
+	api.up()
+	a.waitLog(mark, "event=claims_listed")
+	k.prepareOK(named(c))
+	before := a.cdiBytes(c)
+	a.kill()
+	check(t, os.Remove(a.cdiFile(c)))
+	mark = a.log.count()
+	a.start()
+	k = a.register()
+	a.waitLog(mark, "event=cdi_file_rebuilt")
+	if a.cdiBytes(c) != before {
+		t.Error("another CDI file than before")
+	}
+	k.prepareOK(named(c))
 }
 
 // A reboot: the CDI directory is empty, the boot id another; the kubelet prepares again.

@@ -191,6 +191,44 @@ static void test_part_after_a_reboot(void **state)
     assert_int_equal(file.result[0].cores, 0x03);
 }
 
+/*
+ * As before, but a process still uses memory of the core that the part gets. The claim of before
+ * the reboot is released, and the refused one leaves no file, which the next process would adopt.
+ */
+static void test_part_refused_after_a_reboot(void **state)
+{
+    static const char *const flags[] = {"--share-cores", "--check-device-memory",
+                                        "--device-metadata"};
+    (void)state;
+    for (unsigned count = 2; count <= 3u; count++) {
+        world_new();
+        settings_set(flags, count);
+        node_up();
+        (void)claim_add(4);
+        prepare_well(4, 1);
+        kill_agent();
+        (void)snprintf(world.found.boot_id, sizeof world.found.boot_id, "another-boot\n");
+        start();
+        register_driver();
+        pass(3000);
+        (void)part_claim(1, "2");
+        disk.memory[4][1] = 4096;
+        const char *why = prepare_error(prepare_now(1, 1), 1);
+        assert_non_null(strstr(why, "device neuron-device-4 has 4096 bytes of memory in use"));
+        assert_int_equal(ledger_find(world.agent, api.claim[4].uid), -1);
+        assert_int_equal(disk_count(FILES_CDI), 0);
+        restart();
+        register_driver();
+        pass(3000);
+        assert_int_equal(ledger_find(world.agent, api.claim[1].uid), -1);
+        why = prepare_error(prepare_now(1, 1), 1);
+        assert_non_null(strstr(why, "4096 bytes of memory in use"));
+        disk.memory[4][1] = 0;
+        prepare_well(1, 1);
+        assert_int_equal(cores_of(1), 0x03);
+    }
+}
+
 /* Each claim gets cores of its own; the one that finds none waits until a holder is known gone. */
 static void test_prepared_parts(void **state)
 {
@@ -301,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_switched_off),
         cmocka_unit_test(test_prepared_parts),
         cmocka_unit_test(test_part_after_a_reboot),
+        cmocka_unit_test(test_part_refused_after_a_reboot),
         cmocka_unit_test(test_status_of_parts),
         cmocka_unit_test(test_neither_record_written),
         cmocka_unit_test(test_neither_record_written_twice),

@@ -347,6 +347,29 @@ static enum status choose_numbers(const struct agent *a, const struct operation 
     return numbering_choose(a, &group, r, why);
 }
 
+/*
+ * Chooses the cores of a new claim, whose rivals are released, and stores the claim. If that fails,
+ * takes back the CDI file that rivals_release wrote: the next process would adopt the refused
+ * claim, with cores that nobody chose, and prepare it without the check of its memory.
+ */
+static enum status put_new(struct agent *a, struct claim_record *r, const struct rivals *rivals,
+                           unsigned *slot, struct writer *why)
+{
+    enum status s = choose_cores(a, r, why);
+    /*
+     * if the claim has a part of a device, its CDI file must name the cores, which were chosen
+     * after the file was written: write it again
+     */
+    bool written = rivals->file_written && claim_cores(r) == 0u;
+    if (s == STATUS_OK) {
+        s = written ? ledger_put_record(a, r, slot, why) : ledger_put(a, r, slot, why);
+    }
+    if (s != STATUS_OK && rivals->file_written) {
+        ledger_take_back_file(a, r);
+    }
+    return s;
+}
+
 static void prepare_new(struct agent *a, struct operation *o, struct claim_builder *b)
 {
     char text[CLAIM_ERROR_CAP];
@@ -362,17 +385,7 @@ static void prepare_new(struct agent *a, struct operation *o, struct claim_build
     if (!may_prepare(a, o, r, &rivals)) {
         return;
     }
-    if (choose_cores(a, r, &why) != STATUS_OK) {
-        fail_with(a, o, &why);
-        return;
-    }
-    /*
-     * if the claim has a part of a device, its CDI file must name the cores, which were chosen
-     * after the file was written: write it again
-     */
-    bool written = rivals.file_written && claim_cores(r) == 0u;
-    enum status s = written ? ledger_put_record(a, r, &slot, &why) : ledger_put(a, r, &slot, &why);
-    if (s != STATUS_OK) {
+    if (put_new(a, r, &rivals, &slot, &why) != STATUS_OK) {
         prepare_refused(a, o, &why);
         return;
     }

@@ -151,7 +151,6 @@ static int release_stale(struct agent *a, const struct claim_record *r, const st
 enum status rivals_release(struct agent *a, const struct claim_record *r, struct rivals *found,
                            struct writer *why)
 {
-    struct writer discarded = writer_of(NULL, 0);
     ASSERT(found->firm < 0);
     bool first = found->count > 0u && ledger_find(a, r->id.uid) < 0;
     enum status s = first ? ledger_put_file(a, r, why) : STATUS_OK;
@@ -160,8 +159,8 @@ enum status rivals_release(struct agent *a, const struct claim_record *r, struct
         found->firm = release_stale(a, r, found);
     }
     if (found->file_written && found->firm >= 0) {
-        enum status removed = ledger_remove(a, r->id.uid, &discarded);
-        status_ignore(removed, "reconciliation removes a file without a record");
+        ledger_take_back_file(a, r);
+        found->file_written = false;
     }
     return s;
 }

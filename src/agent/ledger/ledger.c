@@ -109,6 +109,17 @@ int ledger_freeing_slot(const struct agent *a, const char *uid)
     return -1;
 }
 
+bool ledger_freeing_beside(const struct agent *a, unsigned slot)
+{
+    const char *uid = a->ledger->id[slot].uid;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (i != slot && is_freeing_of(a, i, uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ledger_freeing(const struct agent *a, const char *uid)
 {
     return ledger_freeing_slot(a, uid) >= 0;
@@ -116,8 +127,12 @@ bool ledger_freeing(const struct agent *a, const char *uid)
 
 bool ledger_freeing_file(const struct agent *a, const char *uid)
 {
-    int slot = ledger_freeing_slot(a, uid);
-    return slot >= 0 && a->ledger->entry[slot].state == LEDGER_FREEING_FILE;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (is_freeing_of(a, i, uid) && a->ledger->entry[i].state == LEDGER_FREEING_FILE) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool ledger_reopens(const struct agent *a)

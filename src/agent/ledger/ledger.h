@@ -291,6 +291,12 @@ MUST_USE enum status ledger_put_file(struct agent *a, const struct claim_record 
 MUST_USE enum status ledger_put_record(struct agent *a, const struct claim_record *r,
                                        unsigned *slot, struct writer *why);
 /*
+ * Removes the files that ledger_put_file wrote for a claim that no slot holds, because the claim
+ * gets no record. A tombstone of the claim stays. If the CDI file cannot be removed, reconciliation
+ * removes it.
+ */
+void ledger_take_back_file(struct agent *a, const struct claim_record *r);
+/*
  * Holds a claim in the free slot that ledger_adopt chose, although its record could not be written.
  * Until a later write of the record succeeds, the next process finds only the CDI file.
  */
@@ -334,6 +340,11 @@ bool ledger_has_cdi_file(const struct agent *a, const char *uid);
  * HOST_*: the CDI root cannot be read.
  */
 MUST_USE enum status ledger_tombstone(const struct agent *a, const char *uid);
+/*
+ * Records what a listing of the CDI root found: whether it may have a tombstone of a claim that no
+ * slot frees. While it may, each new claim has its tombstone removed.
+ */
+void ledger_tombstones(struct agent *a, bool left);
 /*
  * Reads the record in the claim's CDI file. HOST_DAMAGED: the file has no valid record of this
  * claim; other HOST_*: the file is absent or cannot be read.

@@ -349,6 +349,11 @@ bool ledger_has_cdi_file(const struct agent *a, const char *uid)
     return ledger_find_cdi_file(a, uid) != HOST_ABSENT;
 }
 
+void ledger_tombstones(struct agent *a, bool left)
+{
+    a->ledger->tombstones = left;
+}
+
 enum status ledger_tombstone(const struct agent *a, const char *uid)
 {
     char name[CDI_FILE_NAME_CAP];
@@ -387,7 +392,11 @@ enum status cdi_unmark(struct agent *a, const char *uid)
     char tombstone[CDI_FILE_NAME_CAP];
     cdi_tombstone_name(a->driver->kind, uid, tombstone);
     enum status s = a->files->remove(a->files->ctx, FILES_CDI, tombstone, 0);
-    return (s == HOST_ABSENT) ? STATUS_OK : s;
+    if (s == STATUS_OK || s == HOST_ABSENT) {
+        return STATUS_OK;
+    }
+    a->ledger->tombstones = true;
+    return s;
 }
 
 /*

@@ -37,6 +37,9 @@ static enum status put_in(struct agent *a, const struct claim_record *r, unsigne
         return s;
     }
     ledger_move(a, slot, LEDGER_HELD);
+    if (a->ledger->entry[slot].tombstone) {
+        a->ledger->tombstones = true;
+    }
     a->ledger->entry[slot].tombstone = false;
     ledger_enter(a, slot, r);
     record_keep(a, slot, r);
@@ -77,7 +80,8 @@ static void release_slot(struct agent *a, unsigned slot)
     if (a->ledger->usable && s != STATUS_OK) {
         store_failed(a, "written", s);
     }
-    if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger->unlisted)) {
+    bool marks = s != STATUS_OK || a->ledger->unlisted || ledger_freeing_beside(a, slot);
+    if (buried == HOST_ABSENT && marks) {
         buried = cdi_mark_gone(a, a->ledger->id[slot].uid);
         set_file_left(a, slot, buried, buried != STATUS_OK);
     }
@@ -166,16 +170,22 @@ void ledger_adopt_unsaved(struct agent *a, const struct claim_record *r, unsigne
     record_keep(a, slot, r);
 }
 
+void ledger_take_back_file(struct agent *a, const struct claim_record *r)
+{
+    ASSERT(ledger_find(a, r->id.uid) < 0);
+    enum status s = cdi_remove(a, r->id.uid);
+    status_ignore(s, "the next round of reconciliation removes a file without a record");
+    if (r->metadata) {
+        ledger_tidy_metadata(a, r->id.uid);
+    }
+}
+
 static enum status put_file(struct agent *a, const struct claim_record *r, struct writer *why)
 {
     int held = ledger_find(a, r->id.uid);
     enum status s = cdi_put(a, r, why);
     if (s != STATUS_OK && held < 0) {
-        enum status cleared = cdi_remove(a, r->id.uid);
-        status_ignore(cleared, "there is none as a rule");
-        if (r->metadata) {
-            ledger_tidy_metadata(a, r->id.uid);
-        }
+        ledger_take_back_file(a, r);
     } else if (s != STATUS_OK && r->metadata) {
         restore_files(a, (unsigned)held);
     }
@@ -199,7 +209,8 @@ enum status ledger_put_record(struct agent *a, const struct claim_record *r, uns
     bool held = a->ledger->entry[*slot].state == LEDGER_HELD;
     bool freeing = ledger_freeing(a, r->id.uid);
     s = ledger_adopt(a, r, slot, why);
-    if (s == STATUS_OK && freeing) {
+    if (s == STATUS_OK && (freeing || a->ledger->tombstones)) {
+        /* if the CDI file is lost, the next process heeds a tombstone that is left here */
         enum status unmarked = cdi_unmark(a, r->id.uid);
         status_ignore(unmarked, "beside a CDI file it means nothing");
     } else if (s != STATUS_OK && !held) {
@@ -232,6 +243,7 @@ static enum status remove_unread(struct agent *a, const char *uid, struct writer
 {
     enum status s = cdi_bury(a, uid);
     s = (s == HOST_ABSENT) ? cdi_mark_gone(a, uid) : s;
+    a->ledger->tombstones = true;
     if (s != STATUS_OK) {
         cdi_failed(a, uid, s);
         bool well = a->ledger->usable && a->ledger->failing == STATUS_OK;
@@ -255,14 +267,16 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
 
 /*
  * After a release: keeps the claim held if neither the store nor the CDI file of the claim could be
- * changed, because the next process would find the claim held. The disk may have done a write that
- * it reported as failed, so this writes the record again and removes the tombstone; entry.refused
- * stays true if that fails too. HOST_IO: the claim stays held.
+ * changed, because the next process would find the claim held. A store that still has the claim's
+ * record in another slot, which waits to be freed, counts as one that could not be changed. The
+ * disk may have done a write that it reported as failed, so this writes the record again and
+ * removes the tombstone; entry.refused stays true if that fails too. HOST_IO: the claim stays held.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
-    if (e->state != LEDGER_FREEING_FILE || !e->refused) {
+    bool recorded = !e->refused && !ledger_freeing_beside(a, slot);
+    if (e->state != LEDGER_FREEING_FILE || recorded) {
         return STATUS_OK;
     }
     ledger_move(a, slot, LEDGER_HELD);
@@ -275,8 +289,9 @@ static enum status check_released(struct agent *a, unsigned slot, struct writer 
 
 /*
  * Repeats the removal of a claim that is being freed; the next flush completes it. Creates a
- * missing tombstone again in two cases:
+ * missing tombstone again in three cases:
  * - The release cannot be written to the store, so only the tombstone shows it to the next process.
+ * - Two slots free the claim, so the release in one of them could not be written.
  * - The list of claims is due and may name the claim. FREEING_FILE needs no tombstone for that,
  *   because the list does not adopt such a claim, and settle_slot creates the tombstone.
  */
@@ -284,7 +299,7 @@ static enum status remove_again(struct agent *a, const char *uid, struct writer 
 {
     int slot = ledger_freeing_slot(a, uid);
     ASSERT(slot >= 0);
-    bool refused = a->ledger->entry[slot].refused;
+    bool refused = a->ledger->entry[slot].refused || ledger_freeing_beside(a, (unsigned)slot);
     bool listed = a->ledger->unlisted && !ledger_freeing_file(a, uid);
     return ((refused || listed) && ledger_tombstone(a, uid) != STATUS_OK)
                ? remove_unread(a, uid, why)

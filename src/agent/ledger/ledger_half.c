@@ -521,12 +521,12 @@ static enum status rewrite_unsynced(struct agent *a)
 }
 
 /*
- * Removes the CDI file of a claim that was released without a tombstone. If the list of claims is
- * due, creates the tombstone, because the list may name the claim.
+ * Removes the CDI file of a claim that was released without a tombstone. Creates the tombstone if
+ * the claim needs one (`stays`).
  */
-static enum status remove_left_file(struct agent *a, const char *uid)
+static enum status remove_left_file(struct agent *a, const char *uid, bool stays)
 {
-    if (!a->ledger->unlisted) {
+    if (!stays) {
         return cdi_remove(a, uid);
     }
     enum status s = cdi_bury(a, uid);
@@ -540,15 +540,19 @@ static void settle_slot(struct agent *a, unsigned slot)
     /* whether the claim was prepared again, in another slot */
     bool elsewhere = ledger_find(a, a->ledger->id[slot].uid) >= 0;
     /*
-     * While the claims are being listed, the tombstone stays: an older page of the list may still
-     * name the claim.
+     * The tombstone stays in two cases:
+     * - The claims are being listed: an older page of the list may still name the claim.
+     * - Another slot frees the claim too, and its record may still be on the disk.
      */
-    if (!elsewhere && !a->ledger->unlisted) {
+    bool stays = a->ledger->unlisted || ledger_freeing_beside(a, slot);
+    if (stays) {
+        a->ledger->tombstones = true;
+    } else if (!elsewhere) {
         enum status unmarked = cdi_unmark(a, a->ledger->id[slot].uid);
         status_ignore(unmarked, "a tombstone of no record means nothing");
     }
     bool file = e->state == LEDGER_FREEING_FILE;
-    if (file && (elsewhere || remove_left_file(a, a->ledger->id[slot].uid) == STATUS_OK)) {
+    if (file && (elsewhere || remove_left_file(a, a->ledger->id[slot].uid, stays) == STATUS_OK)) {
         ledger_move(a, slot, LEDGER_FREEING);
         enum status s = slot_write(a, slot);
         status_ignore(s, "the next flush tries it again");

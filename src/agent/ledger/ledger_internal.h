@@ -50,6 +50,11 @@ void ledger_give_functions(struct agent *a, unsigned slot, unsigned to);
 uint64_t ledger_functions(struct agent *a, const struct claim_record *r);
 /* The slot of the released claim `uid`, if it is not free yet; else -1. */
 int ledger_freeing_slot(const struct agent *a, const char *uid);
+/*
+ * Whether a slot other than `slot` frees the same claim. That is so after the release in one of the
+ * two could not be written, and the claim was prepared again in the other one.
+ */
+bool ledger_freeing_beside(const struct agent *a, unsigned slot);
 
 /* --- error texts about the store --- */
 

@@ -38,6 +38,7 @@ struct ledger {
     bool flags_due;          /* the header must record `unlisted` before any half is written */
     bool dirty;              /* halves were written since the last successful flush */
     bool doubt;              /* loaded records may be in the page cache, but not on the disk */
+    bool tombstones;         /* the CDI root may have a tombstone of a claim that no slot frees */
     uint32_t failed_flushes; /* number of consecutive failed flushes of the store */
     uint64_t flush_ms;       /* when to flush writes that no kubelet call flushed */
     uint64_t flush_backoff_ms;

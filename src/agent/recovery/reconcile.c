@@ -316,6 +316,7 @@ static void see_tombstone(struct agent *a, const char *name, const char *uid)
     } else if (file == STATUS_OK && (slot >= 0 || is_past(a, uid))) {
         (void)remove_file(a, name, NULL);
     }
+    ledger_tombstones(a, true); /* even if it was removed: the next listing, soon, ends that */
     a->recovery->reconcile.files_ms =
         earlier(a->recovery->reconcile.files_ms, a->now_ms + RECONCILE_TOMBSTONE_MS);
 }
@@ -379,6 +380,7 @@ static void list_failed(struct agent *a, enum status s)
         log_file(a, driver_traits(a->driver->kind)->cdi_prefix, ledger_reason(a, s),
                  "check that the CDI root can be listed: each claim in use has a file there");
     }
+    ledger_tombstones(a, true);
     k->files_ms = earlier(k->files_ms, a->now_ms + RECONCILE_LIST_MS);
 }
 
@@ -397,6 +399,7 @@ static void handle_files(struct agent *a, bool opening)
     k->unseen = k->unseen || opening;
     k->unread[0] = '\0';
     k->unread_count = 0;
+    ledger_tombstones(a, false);
     /* this loop ends, because the files port limits the number of pages */
     while (s == STATUS_MORE) {
         struct writer out = writer_of(a->scratch.body, sizeof a->scratch.body);
