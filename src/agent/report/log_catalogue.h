@@ -75,7 +75,7 @@
       "see dmesg and the files of the device in --sysfs-root; delete its pods and reset it, or "   \
       "replace the instance")                                                                      \
     X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
-      "a device that was unhealthy is healthy again", "none")                                      \
+      "a device that was unhealthy shows no error any more", "none")                               \
     X(LOG_ID_DEVICE_MEMORY_STUCK, LOG_WARN, "device_memory_stuck",                                 \
       "memory of a device has been in use for five minutes, and no claim holds the device, or "    \
       "claims are refused it",                                                                     \
