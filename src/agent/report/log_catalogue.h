@@ -216,7 +216,9 @@
       "a claim could not be prepared or unprepared",                                               \
       "each error states its own remedy; the kubelet retries")                                     \
     X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
-      "a claim configures its devices; AWS's own driver gives the event this name", "none")        \
+      "a claim, prepared or refused, configures its devices; AWS's own driver gives the event "    \
+      "this name",                                                                                 \
+      "none")                                                                                      \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
       "a request, or a container that uses both of the named requests or claims, has two "         \
       "contradictory settings; the last one counts",                                               \
