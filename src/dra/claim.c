@@ -881,6 +881,7 @@ static void apply_part(struct claim_builder *b)
 
 enum status claim_end(struct claim_builder *b)
 {
+    b->ended = true;
     if (b->failed == STATUS_OK) {
         apply_part(b);
     }

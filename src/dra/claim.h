@@ -168,6 +168,7 @@ struct claim_builder {
      * claim_end
      */
     bool zero_numbering;
+    bool ended;         /* claim_end was called: the whole object was read */
     enum status failed; /* the first failure; STATUS_OK: no failure */
     char why[CLAIM_ERROR_CAP];
     /*

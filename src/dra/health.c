@@ -320,7 +320,9 @@ void device_health_text(struct writer *w, enum health state, uint32_t reasons)
 {
     const char *between = "";
     if (state == HEALTH_UNKNOWN) {
-        writer_text(w, "unhealthy_components cannot be read, or a reset is under way");
+        writer_text(
+            w,
+            "no file that can be read says whether the device is healthy, or a reset is under way");
     }
     for (unsigned i = 0; i < REASONS; i++) {
         if ((reasons >> i & 1u) != 0u) {

@@ -296,7 +296,7 @@ func hangingAll(t *testing.T) {
 		files = append(files, a.ofDevice(n, unhealthyComponents))
 	}
 	release := hang(t, files...)
-	waitReport(t, reports, "neuron-device-9", drahealth.HealthStatus_UNKNOWN, "unhealthy_components cannot be read, or a reset is under way")
+	waitReport(t, reports, "neuron-device-9", drahealth.HealthStatus_UNKNOWN, "no file that can be read says whether the device is healthy, or a reset is under way")
 	for range 20 {
 		b.probes()
 		b.timed("prepare again", func() { k.prepareOK(held) })

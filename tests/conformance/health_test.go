@@ -125,7 +125,7 @@ func TestDeviceHealth(t *testing.T) {
 	file := filepath.Join(a.node, "sys/class/neuron_device/neuron7", unhealthyComponents)
 	check(t, os.Remove(file))
 	waitReport(t, reports, "neuron-device-7", drahealth.HealthStatus_UNKNOWN,
-		"unhealthy_components cannot be read, or a reset is under way")
+		"no file that can be read says whether the device is healthy, or a reset is under way")
 	if hasTaint(api, 7) {
 		t.Error("a device of which nothing is known has a taint")
 	}
@@ -218,7 +218,7 @@ func TestHealthFileMoved(t *testing.T) {
 	a.start()
 	reports := a.register().watchDevices(t, "v1")
 	waitReport(t, reports, "neuron-device-3", drahealth.HealthStatus_UNKNOWN,
-		"unhealthy_components cannot be read, or a reset is under way")
+		"no file that can be read says whether the device is healthy, or a reset is under way")
 	const line = "health unknown: module 2.31.7.0 should have unhealthy_components; absent of devices " +
 		"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"
 	waitFor(t, "the Event", func() bool { return api.event("NeuronDeviceIssue") != nil })

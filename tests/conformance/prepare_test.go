@@ -47,6 +47,9 @@ func TestPrepareAndUnprepare(t *testing.T) {
 		}
 	}
 	a.waitLog(0, "Opaque device configs", "NeuronConfig", "logicalNeuronCore=1")
+	// that of a claim that is refused is logged too
+	contains(t, k.prepareError(named(api.addClaim(configure(newClaim("rival", "req=7"), resource.AllocationConfigSourceClaim, lnc(2))))), "already held")
+	a.waitLog(0, "Opaque device configs", "claim=rival", "NeuronConfig", "logicalNeuronCore=2")
 	k.unprepareOK(named(c))
 	a.noCDI()
 	k.unprepareOK(named(c)) // again, and for a claim that the API server no longer has

@@ -239,6 +239,19 @@ static void test_vanished(void **state)
     log_has("event=device_recovered device=neuron-device-15");
 }
 
+/* No file says whether the device that is back is healthy: its recovery has no text in the log. */
+static void test_back_without_a_verdict(void **state)
+{
+    (void)state;
+    begin();
+    world.found.count = 15;
+    look();
+    world.found.count = 16;
+    world.found.devices[15].reading = (struct device_reading){0};
+    look();
+    log_has("event=device_recovered device=neuron-device-15\n");
+}
+
 static void test_vanished_in_use(void **state)
 {
     (void)state;
@@ -586,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_left_out_by_setting_in_a_drain),
         cmocka_unit_test(test_left_out_where_taints_are_dropped),
         cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_back_without_a_verdict),
         cmocka_unit_test(test_vanished_in_use),
         cmocka_unit_test(test_back_and_unreadable),
         cmocka_unit_test(test_files_moved),

@@ -333,6 +333,26 @@ static void test_ambiguous_mode(void **state)
     log_has("ultraserverMode=1 other=4");
 }
 
+/* Two requests of a claim ask for two modes: it is refused, and the log has both. */
+static void test_two_modes(void **state)
+{
+    (void)state;
+    begin();
+    struct api_claim *c = node_claim(OTHER_NODE_CLAIM, MODE("4"));
+    c->results = 2;
+    c->result[1] = c->result[0];
+    c->result[1].request = "second";
+    c->result[0].admin = c->result[1].admin = true;
+    c->parameters_of = "req";
+    c->more_parameters = MODE("1");
+    const char *error = prepare_error(prepare_now(OTHER_NODE_CLAIM, 1), OTHER_NODE_CLAIM);
+    assert_non_null(strstr(error, "asks for two UltraServer modes"));
+    assert_int_equal(said("event=\"Opaque device configs\""), 2);
+    log_has("request=req apiVersion=neuron.aws.com/v1 kind=UltraServerConfig ultraserverMode=4\n");
+    log_has(
+        "request=second apiVersion=neuron.aws.com/v1 kind=UltraServerConfig ultraserverMode=1\n");
+}
+
 /* The claim's status names the mode; the node and its first device are two entries. */
 static void test_status(void **state)
 {
@@ -517,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_vanished_in_use),
         cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_ambiguous_mode),
+        cmocka_unit_test(test_two_modes),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_prepared_without_a_mode),
         cmocka_unit_test(test_given_once),

@@ -129,6 +129,10 @@ static void test_texts(void **state)
     w = writer_of(text, sizeof text);
     device_health_text(&w, HEALTH_HEALTHY, 0);
     assert_int_equal(w.len, 0);
+    device_health_text(&w, HEALTH_UNKNOWN, 0);
+    assert_int_equal(writer_end_text(&w), STATUS_OK);
+    assert_string_equal(text, "no file that can be read says whether the device is healthy, or a "
+                              "reset is under way");
 }
 
 /* --- from look to look --- */

@@ -76,10 +76,16 @@ static void call_end_unsent(struct agent *a, unsigned index)
     calls_release(a, index);
 }
 
-/* Fails one operation: `why`, which must not be empty, becomes its error and is logged. */
+/*
+ * Fails one operation: `why`, which must not be empty, becomes its error and is logged. If the
+ * operation has read its claim, logs the claim's configurations before that, as AWS's driver does.
+ */
 static void operation_fail(struct agent *a, struct operation *o, struct view why)
 {
     ASSERT(why.len > 0u);
+    if (o->state == OPERATION_FETCHING) {
+        prepared_log_refused(a, &fetch_at(a, o->fetch)->builder);
+    }
     o->state = OPERATION_FAILED;
     text_cut(o->error, sizeof o->error, why);
     log_begin(a, LOG_ID_CLAIM_FAILED);
@@ -573,7 +579,6 @@ static void collect_fetch(struct agent *a, unsigned index)
         }
         break;
     case FETCH_FAILED:
-        prepared_log_refused(a, &f->builder);
         operation_fail(a, o, view_text(f->builder.why));
         break;
     case FETCH_REPEAT:
@@ -700,10 +705,11 @@ static void stop_prepares(struct agent *a, const char *uid)
         if (!runs || a->calls->call[o->call].unprepare || !text_is(o->id.uid, uid)) {
             continue;
         }
-        if (o->state == OPERATION_FETCHING) {
+        bool fetches = o->state == OPERATION_FETCHING;
+        operation_fail(a, o, view_text("the claim was unprepared while it was being prepared"));
+        if (fetches) {
             fetch_release(a, o->fetch);
         }
-        operation_fail(a, o, view_text("the claim was unprepared while it was being prepared"));
     }
 }
 

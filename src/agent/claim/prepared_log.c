@@ -22,11 +22,21 @@ static void log_config(struct agent *a, const struct claim_record *r, unsigned a
     log_text(a, "kind", kind);
 }
 
+static bool request_logged(const struct claim_record *r, unsigned at)
+{
+    for (unsigned i = 0; i < at; i++) {
+        if (text_is(r->result[i].request, r->result[at].request)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * Logs the configuration of the request to which allocation result `at` of the claim belongs: one
  * line for each kind (NeuronConfig, UltraServerConfig).
  */
-static void log_configs(struct agent *a, const struct claim_builder *b, unsigned at)
+static void log_result(struct agent *a, const struct claim_builder *b, unsigned at)
 {
     const struct claim_result *r = &b->record.result[at];
     if (b->lnc_version[at] != NULL) {
@@ -41,9 +51,22 @@ static void log_configs(struct agent *a, const struct claim_builder *b, unsigned
     }
 }
 
+static void log_configs(struct agent *a, const struct claim_builder *b)
+{
+    for (unsigned i = 0; i < b->record.count; i++) {
+        if (!request_logged(&b->record, i)) {
+            log_result(a, b, i);
+        }
+    }
+}
+
 void prepared_log_refused(struct agent *a, const struct claim_builder *b)
 {
     const struct config *c = &b->refused;
+    if (!b->ended) {
+        return;
+    }
+    log_configs(a, b);
     if (c->api_version != NULL) {
         bool neuron = c->kind == CONFIG_NEURON;
         log_config(a, &b->record, b->refused_result, c->api_version,
@@ -51,16 +74,6 @@ void prepared_log_refused(struct agent *a, const struct claim_builder *b)
         log_number(a, neuron ? lnc_field : mode_field, c->value);
         log_end(a);
     }
-}
-
-static bool request_logged(const struct claim_record *r, unsigned at)
-{
-    for (unsigned i = 0; i < at; i++) {
-        if (text_is(r->result[i].request, r->result[at].request)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* --- log lines about contradictory settings --- */
@@ -223,11 +236,7 @@ void prepared_log_adopted(struct agent *a, const struct claim_record *r, const c
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot)
 {
     const struct claim_record *r = &b->record;
-    for (unsigned i = 0; i < r->count; i++) {
-        if (!request_logged(r, i)) {
-            log_configs(a, b, i);
-        }
-    }
+    log_configs(a, b);
     log_begin(a, LOG_ID_CLAIM_PREPARED);
     log_claim(a, &r->id);
     log_devices(a, r);

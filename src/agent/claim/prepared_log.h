@@ -2,7 +2,8 @@
 /*
  * Log lines about a prepared claim (prepared_log.c): the claim, the configuration of its requests,
  * settings that contradict each other in a container, another allocation under the same UID, and a
- * claim whose record was lost and recovered. Owns no state. Internal to src/agent.
+ * claim whose record was lost and recovered; and the configuration of a claim that was refused.
+ * Owns no state. Internal to src/agent.
  */
 #ifndef AGENT_CLAIM_PREPARED_LOG_H
 #define AGENT_CLAIM_PREPARED_LOG_H
@@ -12,7 +13,11 @@
 
 /* Logs the claim in the builder, which was prepared and is held in `slot` now. */
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot);
-/* Logs the configuration for which the claim was refused; logs nothing if there is none. */
+/*
+ * Logs the configurations of a claim that cannot be prepared: those that apply to its requests and,
+ * if there is one, the configuration for which the claim was refused. Logs nothing of a claim that
+ * was not read completely, because a later configuration may overrule those that were read.
+ */
 void prepared_log_refused(struct agent *a, const struct claim_builder *b);
 /* Logs that a held claim was allocated again: `before` is its earlier record, `r` the new one. */
 void prepared_log_other(struct agent *a, const struct claim_record *before,

@@ -18,12 +18,12 @@ static void log_state(struct agent *a, enum log_id id, unsigned number)
     char text[HEALTH_TEXT_CAP];
     char name[DEVICE_NAME_CAP];
     struct writer w = writer_of(text, sizeof text);
-    device_health_text(&w, (enum health)h->state, h->reasons);
+    device_health_text(&w, HEALTH_UNHEALTHY, h->reasons);
     writer_close_text(&w);
     devices_name(a->devices, number, name);
     log_begin(a, id);
     log_text(a, "device", name);
-    if (text[0] != '\0') { /* the text of a healthy device is empty */
+    if (text[0] != '\0') { /* a device that has recovered has no reasons */
         log_text(a, "text", text);
     }
     /*

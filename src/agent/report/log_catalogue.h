@@ -75,7 +75,7 @@
       "see dmesg and the files of the device in --sysfs-root; delete its pods and reset it, or "   \
       "replace the instance")                                                                      \
     X(LOG_ID_DEVICE_RECOVERED, LOG_INFO, "device_recovered",                                       \
-      "a device that was unhealthy is healthy again", "none")                                      \
+      "a device that was unhealthy shows no error any more", "none")                               \
     X(LOG_ID_DEVICE_MEMORY_STUCK, LOG_WARN, "device_memory_stuck",                                 \
       "memory of a device has been in use for five minutes, and no claim holds the device, or "    \
       "claims are refused it",                                                                     \
@@ -216,7 +216,9 @@
       "a claim could not be prepared or unprepared",                                               \
       "each error states its own remedy; the kubelet retries")                                     \
     X(LOG_ID_CLAIM_CONFIG, LOG_INFO, "Opaque device configs",                                      \
-      "a claim configures its devices; AWS's own driver gives the event this name", "none")        \
+      "a claim, prepared or refused, configures its devices; AWS's own driver gives the event "    \
+      "this name",                                                                                 \
+      "none")                                                                                      \
     X(LOG_ID_CLAIM_CONFIG_AMBIGUOUS, LOG_WARN, "claim_config_ambiguous",                           \
       "a request, or a container that uses both of the named requests or claims, has two "         \
       "contradictory settings; the last one counts",                                               \

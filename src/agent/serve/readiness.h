@@ -14,7 +14,9 @@
 
 struct agent;
 
-/* Whether the agent is ready. */
+/* Whether there is no reason of this driver alone against readiness. */
+bool driver_ready(const struct agent *a);
+/* Whether the agent is ready: all of its drivers are. */
 bool agent_ready(const struct agent *a);
 /*
  * Appends reason number `index` (from 0) against readiness as one line; false: there are fewer
