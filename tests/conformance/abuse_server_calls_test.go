@@ -51,6 +51,14 @@ func pieces(end bool, pieces ...[]byte) func(p *peer) {
 	}
 }
 
+// compressed sends a message that is marked as compressed, by the encoding that the request names.
+func compressed(encoding string) func(p *peer) {
+	return func(p *peer) {
+		p.headers(1, false, p.request("grpc-encoding", encoding))
+		check(p.t, p.fr.WriteData(1, true, []byte{1, 0, 0, 0, 0}))
+	}
+}
+
 func bytewise(all []byte) (pieces [][]byte) {
 	for i := range all {
 		pieces = append(pieces, all[i:i+1])
@@ -94,7 +102,9 @@ var oddCalls = []oddCall{
 	{"early end", "END_STREAM inside the message", "", pieces(true, []byte{0, 0, 0, 0, 9, 1}), fmt.Sprintf(ended, 13)},
 	{"early end, prefix", "END_STREAM inside the prefix", "", pieces(true, []byte{0, 0}), fmt.Sprintf(ended, 13)},
 	{"early end, headers", "END_STREAM without a message", "", func(p *peer) { p.headers(1, true, p.request()) }, fmt.Sprintf(ended, 13)},
-	{"compressed", "the compressed flag", "", pieces(true, []byte{1, 0, 0, 0, 0}), fmt.Sprintf(ended, 12)},
+	{"compressed, no encoding", "the compressed flag without grpc-encoding", "", pieces(true, []byte{1, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
+	{"compressed, identity", "the compressed flag with grpc-encoding: identity", "", compressed("identity"), fmt.Sprintf(ended, 13)},
+	{"compressed, gzip", "the compressed flag with grpc-encoding: gzip", "", compressed("gzip"), fmt.Sprintf(ended, 12)},
 	{"bad flag", "a flag of 255", "", pieces(true, []byte{255, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
 	// refused by their header lists, and answered at once although they go on
 	{"CONNECT that stays open", "HEADERS of CONNECT", "", func(p *peer) {

@@ -87,6 +87,8 @@ void proof_grpc_field(void)
         parse_method(&request, value, 0);
     } else if (any_bool()) {
         parse_path(&request, value, 0);
+    } else if (any_bool()) {
+        parse_encoding(&request, value, 0);
     } else {
         parse_type(&request, value, 0);
     }
