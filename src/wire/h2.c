@@ -22,7 +22,7 @@ static void check_memory(const struct h2_memory *m)
     ASSERT(m->rx != NULL && m->rx_cap >= H2_RX_BYTES_MIN);
     ASSERT(m->tx != NULL && m->tx_cap >= H2_TX_BYTES_MIN && m->tx_cap <= H2_FRAME_MAX);
     ASSERT(m->field != NULL && m->field_cap > 0u && m->field_cap <= UINT16_MAX);
-    ASSERT(m->scratch != NULL && m->scratch_cap > 0u);
+    ASSERT(m->scratch != NULL && m->scratch_cap >= m->field_cap);
     ASSERT(m->streams != NULL && m->streams_cap > 0u);
     ASSERT(m->table_size <= HPACK_TABLE_BYTES);
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,29 @@ func compressed(encoding string) func(p *peer) {
 	}
 }
 
+// longestList sends a header list that is as long as the agent's SETTINGS allow, with one field as long as that leaves.
+func longestList(octet string) func(p *peer) {
+	return func(p *peer) {
+		p.flush()
+		p.until(patience, func(s *answers) bool { return s.list > 0 })
+		fields := []string{":method", "POST", ":scheme", "http", ":path", p.at.path, ":authority", "localhost",
+			"content-type", "application/grpc", "te", "trailers", "x-long", ""}
+		p.mu.Lock()
+		left := p.seen.list - 32*len(fields)/2
+		p.mu.Unlock()
+		for _, word := range fields {
+			left -= len(word)
+		}
+		if left < 1000 {
+			p.t.Errorf("%s leaves %d bytes for a field", p.at.name, left)
+			return
+		}
+		fields[len(fields)-1] = strings.Repeat(octet, left)
+		p.headers(1, false, p.block(fields...))
+		check(p.t, p.fr.WriteData(1, true, message(nil)))
+	}
+}
+
 func bytewise(all []byte) (pieces [][]byte) {
 	for i := range all {
 		pieces = append(pieces, all[i:i+1])
@@ -106,6 +130,8 @@ var oddCalls = []oddCall{
 	{"compressed, identity", "the compressed flag with grpc-encoding: identity", "", compressed("identity"), fmt.Sprintf(ended, 13)},
 	{"compressed, gzip", "the compressed flag with grpc-encoding: gzip", "", compressed("gzip"), fmt.Sprintf(ended, 12)},
 	{"bad flag", "a flag of 255", "", pieces(true, []byte{255, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
+	{"longest list, one field", "a header list of the announced size, most of it one field", "", longestList("&"), "1 × 200, " + fmt.Sprintf(ended, 0)},
+	{"longest list, Huffman", "the same with a field that the Huffman code shortens", "", longestList("a"), "1 × 200, " + fmt.Sprintf(ended, 0)},
 	// refused by their header lists, and answered at once although they go on
 	{"CONNECT that stays open", "HEADERS of CONNECT", "", func(p *peer) {
 		p.headers(1, false, p.block(":method", "CONNECT", ":authority", "other:443"))
