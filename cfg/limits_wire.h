@@ -222,7 +222,8 @@
 
 /*
  * Small responses (PluginInfo with a socket path of 107 bytes is the longest) that wait for a
- * peer's window: the kubelet makes one call at a time, a probe makes two. Full: that peer's
+ * peer's window: the kubelet makes one call at a time, a probe makes two. Full: a further call
+ * whose response would wait ends with RESOURCE_EXHAUSTED or, if the peer does not read either, the
  * connection ends.
  */
 #define RESPONSES_PER_LINK 4u

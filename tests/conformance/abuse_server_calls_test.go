@@ -156,6 +156,15 @@ var oddCalls = []oddCall{
 			check(p.t, p.fr.WriteData(stream(10+i), true, make([]byte, 5)))
 		}
 	}, "2 × grpc-status 8, 4 × 200"},
+	{"window 0 for all streams", "SETTINGS with window 0, 16 calls, then an open window", checkPath, func(p *peer) {
+		check(p.t, p.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+		for i := range 16 {
+			p.call(stream(i))
+		}
+		p.flush()
+		p.until(patience, hasStatus(8))
+		check(p.t, p.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535}))
+	}, "12 × grpc-status 8, 16 × 200, 4 × grpc-status 0"},
 	// CVE-2024-7254, CVE-2025-4565, CVE-2022-3171
 	{"nested groups", "12,000 groups in each other", prepareV1, oneMessage(bytes.Repeat([]byte{0x7b}, 12000)), fmt.Sprintf(ended, 3)},
 	{"nested messages", "unknown messages, 7,000 deep", prepareV1, oneMessage(nested(7000)), "1 × 200, " + fmt.Sprintf(ended, 0)},
