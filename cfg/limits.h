@@ -433,8 +433,9 @@
 #define CLAIM_PODS_BYTES 8192u
 /*
  * Buffers of the connection to the kubelet: bytes that arrive in one turn of the loop, a request
- * without a body and acknowledgements, and one header field, encoded and decoded. Full: the kubelet
- * waits; a longer field: ENHANCE_YOUR_CALM, so that the list is given up.
+ * without a body and acknowledgements, and one header field, encoded and decoded, which is also the
+ * header list size that the agent announces. Full: the kubelet waits; a longer field:
+ * ENHANCE_YOUR_CALM, so that the list is given up.
  */
 #define POD_LIST_RX_BYTES 8192u
 #define POD_LIST_TX_BYTES 1024u

@@ -31,25 +31,28 @@
  */
 #define HPACK_INTEGER_MAX 1048576u
 /*
- * One encoded header field of a server connection (kubelet paths are under 300 bytes). Longer:
- * ENHANCE_YOUR_CALM.
+ * One header field of a server connection, encoded and decoded (kubelet paths are under 300 bytes).
+ * Longer: the connection ends with ENHANCE_YOUR_CALM. So this is also the header list size that the
+ * server announces (RFC 9113 §6.5.2): within it a client cannot send such a field.
  */
 #define H2_SERVER_FIELD_BYTES 4096u
 /*
- * One encoded header field of the API connection: 30 warnings of 1 KiB each are 30 separate fields,
- * so each field is shorter than this. Longer: ENHANCE_YOUR_CALM.
+ * One header field of the API connection, encoded and decoded, and the header list size that it
+ * announces, as for H2_SERVER_FIELD_BYTES: 30 warnings of 1 KiB each are 30 separate fields, so
+ * each field is shorter than this. Longer: ENHANCE_YOUR_CALM.
  */
 #define H2_CLIENT_FIELD_BYTES 8192u
 /*
- * Largest header list that a server connection announces and accepts, in decoded bytes (RFC 9113
- * §6.5.2 adds 32 for each field): four of the longest fields. Lists are not stored, so this bounds
- * work only. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
+ * Largest header list that a server connection accepts, in decoded bytes (RFC 9113 §6.5.2 adds 32
+ * for each field): four of the longest fields. The server announces less (H2_SERVER_FIELD_BYTES),
+ * but not every client looks at that. Lists are not stored, so this bounds work only. Longer:
+ * RST_STREAM with ENHANCE_YOUR_CALM.
  */
 #define H2_HEADER_LIST_MAX 16384u
 /*
- * Largest header list that the API connection announces and accepts, like H2_HEADER_LIST_MAX: 30
- * warnings of 1 KiB each, which Go's server sends as HEADERS and CONTINUATION because they exceed
- * one frame. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
+ * Largest header list that the API connection accepts, like H2_HEADER_LIST_MAX: 30 warnings of
+ * 1 KiB each, which Go's server sends as HEADERS and CONTINUATION because they exceed one frame,
+ * whatever size the client announces. Longer: RST_STREAM with ENHANCE_YOUR_CALM.
  */
 #define H2_CLIENT_LIST_MAX 32768u
 /*
@@ -219,7 +222,8 @@
 
 /*
  * Small responses (PluginInfo with a socket path of 107 bytes is the longest) that wait for a
- * peer's window: the kubelet makes one call at a time, a probe makes two. Full: that peer's
+ * peer's window: the kubelet makes one call at a time, a probe makes two. Full: a further call
+ * whose response would wait ends with RESOURCE_EXHAUSTED or, if the peer does not read either, the
  * connection ends.
  */
 #define RESPONSES_PER_LINK 4u

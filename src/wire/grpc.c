@@ -142,16 +142,24 @@ static void parse_timeout(struct grpc_call *call, struct view value, uint64_t no
     call->deadline_ms = now_ms + ms;
 }
 
+/* Only "identity" and an empty value say that no message of the request is compressed. */
+static void parse_encoding(struct grpc_call *call, struct view value, uint64_t now_ms)
+{
+    (void)now_ms;
+    if (value.len > 0u && !view_is(value, "identity")) {
+        call->encoded = true;
+    }
+}
+
 static void parse_field(struct grpc_call *call, const struct h2_event *field, uint64_t now_ms)
 {
     static const struct {
         const char *name;
         void (*take)(struct grpc_call *call, struct view value, uint64_t now_ms);
     } fields[] = {
-        {":method", parse_method},
-        {":path", parse_path},
-        {"content-type", parse_type},
-        {"grpc-timeout", parse_timeout},
+        {":method", parse_method},         {":path", parse_path},
+        {"content-type", parse_type},      {"grpc-timeout", parse_timeout},
+        {"grpc-encoding", parse_encoding},
     };
 
     ASSERT(call->state == GRPC_CALL_HEAD);
@@ -240,7 +248,7 @@ static void prefix_complete(struct grpc_server *s, struct grpc_call *call)
 
     ASSERT(flag == STATUS_OK && length == STATUS_OK);
     if (compressed == 1u) {
-        grpc_refuse(s, call, GRPC_REFUSE_COMPRESSED);
+        grpc_refuse(s, call, call->encoded ? GRPC_REFUSE_COMPRESSED : GRPC_REFUSE_UNENCODED);
     } else if (compressed != 0u) {
         grpc_refuse(s, call, GRPC_REFUSE_PREFIX);
     } else if (call->message_len > limit) {

@@ -83,6 +83,7 @@ struct grpc_call {   /* a call, as an entry of the call table; all members are i
      */
     uint8_t prefix_len;
     uint8_t prefix[GRPC_PREFIX_BYTES];
+    bool encoded;         /* the request's grpc-encoding names an encoding other than identity */
     uint32_t message_len; /* message length that the prefix announces */
     uint32_t message_have;
     uint32_t reply_left; /* number of bytes of the response message that are not sent yet */
@@ -158,14 +159,15 @@ bool grpc_valid(const struct grpc_server *s);
  * failed, and every reported call has already got its GONE event; every later call returns the same
  * status. The owner passes bytes in both directions through s->h2.
  *
- * grpc_next answers these requests itself, without an event (gRPC PROTOCOL-HTTP2; codes as in
- * grpc-go):
+ * grpc_next answers these requests itself, without an event (gRPC PROTOCOL-HTTP2 and, for
+ * compressed messages, compression.md; codes as in grpc-go):
  * - HTTP 405: the method is not POST. HTTP 415: the content-type is not application/grpc. Both
  *   responses have a short text; if the peer does not take the text within GRPC_ARRIVAL_MS, the
  *   stream is reset (CANCEL).
- * - UNIMPLEMENTED: path not served or too long, compressed message.
- * - INTERNAL: malformed grpc-timeout, malformed prefix, no message, incomplete message, more than
- *   one message.
+ * - UNIMPLEMENTED: path not served or too long, message compressed by the encoding that
+ *   grpc-encoding names.
+ * - INTERNAL: malformed grpc-timeout, malformed prefix, message marked as compressed although
+ *   grpc-encoding names no encoding, no message, incomplete message, more than one message.
  * - RESOURCE_EXHAUSTED: message over GRPC_MESSAGE_BYTES_MAX or, without `buffers`, over
  *   GRPC_SMALL_BYTES; refused before any byte of the message is received.
  * - UNAVAILABLE: no free buffer, or the owner has set `refusing`.

@@ -52,7 +52,8 @@ enum grpc_refusal {
     GRPC_REFUSE_STOPPING,
     GRPC_REFUSE_PATH,
     GRPC_REFUSE_TIMEOUT,
-    GRPC_REFUSE_COMPRESSED,
+    GRPC_REFUSE_COMPRESSED, /* by the encoding that grpc-encoding names */
+    GRPC_REFUSE_UNENCODED,  /* the message is marked as compressed, but no encoding is named */
     GRPC_REFUSE_PREFIX,
     GRPC_REFUSE_SIZE,
     GRPC_REFUSE_BUFFERS,

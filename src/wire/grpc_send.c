@@ -28,6 +28,8 @@ static const struct {
     [GRPC_REFUSE_TIMEOUT] = {HTTP_OK, GRPC_INTERNAL, "malformed grpc-timeout"},
     [GRPC_REFUSE_COMPRESSED] = {HTTP_OK, GRPC_UNIMPLEMENTED,
                                 "compressed messages are not supported"},
+    [GRPC_REFUSE_UNENCODED] = {HTTP_OK, GRPC_INTERNAL,
+                               "message is compressed, but grpc-encoding names no encoding"},
     [GRPC_REFUSE_PREFIX] = {HTTP_OK, GRPC_INTERNAL, "malformed message prefix"},
     [GRPC_REFUSE_SIZE] = {HTTP_OK, GRPC_RESOURCE_EXHAUSTED, "request message is too large"},
     [GRPC_REFUSE_BUFFERS] = {HTTP_OK, GRPC_UNAVAILABLE, "too many large requests at one time"},

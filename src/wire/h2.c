@@ -22,7 +22,7 @@ static void check_memory(const struct h2_memory *m)
     ASSERT(m->rx != NULL && m->rx_cap >= H2_RX_BYTES_MIN);
     ASSERT(m->tx != NULL && m->tx_cap >= H2_TX_BYTES_MIN && m->tx_cap <= H2_FRAME_MAX);
     ASSERT(m->field != NULL && m->field_cap > 0u && m->field_cap <= UINT16_MAX);
-    ASSERT(m->scratch != NULL && m->scratch_cap > 0u);
+    ASSERT(m->scratch != NULL && m->scratch_cap >= m->field_cap);
     ASSERT(m->streams != NULL && m->streams_cap > 0u);
     ASSERT(m->table_size <= HPACK_TABLE_BYTES);
 }
@@ -559,7 +559,6 @@ struct frame_rule {
     handler handle;
     uint32_t length_min;
     uint32_t length_max;
-    enum h2_error too_long;
     /* number of payload octets that the handler gets in one piece; fewer if the frame is shorter */
     uint32_t fixed;
     uint8_t stream_rule;
@@ -569,22 +568,22 @@ struct frame_rule {
 
 /* Handler and limits of each frame type, RFC 9113 §6. */
 static const struct frame_rule frame_rules[H2_FRAME_TYPES] = {
-    [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, H2_FLAG_PADDED},
-    [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM,
+    [H2_DATA] = {h2_on_data, 0, H2_FRAME_MAX, 0, ON_STREAM, H2_FLAG_PADDED},
+    [H2_HEADERS] = {h2_on_headers, 0, H2_FRAME_MAX, 0, ON_STREAM,
                     H2_FLAG_PADDED | H2_FLAG_PRIORITY},
     /*
      * PRIORITY has no length limits here: a wrong length is a stream error (RFC 9113 §6.3), which
      * on_priority raises.
      */
-    [H2_PRIORITY] = {on_priority, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 5, ON_STREAM, 0},
-    [H2_RST_STREAM] = {on_rst_stream, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_STREAM, 0},
-    [H2_SETTINGS] = {on_settings, 0, H2_SETTINGS_MAX *H2_SETTING_BYTES, H2_ENHANCE_YOUR_CALM,
+    [H2_PRIORITY] = {on_priority, 0, H2_FRAME_MAX, 5, ON_STREAM, 0},
+    [H2_RST_STREAM] = {on_rst_stream, 4, 4, 4, ON_STREAM, 0},
+    [H2_SETTINGS] = {on_settings, 0, H2_SETTINGS_MAX *H2_SETTING_BYTES,
                      H2_SETTINGS_MAX *H2_SETTING_BYTES, ON_CONNECTION, 0},
-    [H2_PUSH_PROMISE] = {on_push_promise, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_ANY, 0},
-    [H2_PING] = {on_ping, 8, 8, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
-    [H2_GOAWAY] = {on_goaway, 8, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 8, ON_CONNECTION, 0},
-    [H2_WINDOW_UPDATE] = {on_window_update, 4, 4, H2_FRAME_SIZE_ERROR, 4, ON_ANY, 0},
-    [H2_CONTINUATION] = {h2_on_continuation, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0, ON_STREAM, 0},
+    [H2_PUSH_PROMISE] = {on_push_promise, 0, H2_FRAME_MAX, 0, ON_ANY, 0},
+    [H2_PING] = {on_ping, 8, 8, 8, ON_CONNECTION, 0},
+    [H2_GOAWAY] = {on_goaway, 8, H2_FRAME_MAX, 8, ON_CONNECTION, 0},
+    [H2_WINDOW_UPDATE] = {on_window_update, 4, 4, 4, ON_ANY, 0},
+    [H2_CONTINUATION] = {h2_on_continuation, 0, H2_FRAME_MAX, 0, ON_STREAM, 0},
 };
 
 /* RFC 9113 §5.5: ignores a frame of an unknown type, and charges it against the abuse credit. */
@@ -596,8 +595,7 @@ static enum h2_step on_unknown(struct h2 *c, struct view fixed, struct h2_event 
     return H2_STEP_AGAIN;
 }
 
-static const struct frame_rule unknown_rule = {on_unknown, 0, H2_FRAME_MAX, H2_FRAME_SIZE_ERROR, 0,
-                                               ON_ANY,     0};
+static const struct frame_rule unknown_rule = {on_unknown, 0, H2_FRAME_MAX, 0, ON_ANY, 0};
 
 static const struct frame_rule *rule_of(const struct h2_frame *f)
 {
@@ -665,6 +663,23 @@ static bool stream_allowed(const struct h2_frame *f, const struct frame_rule *ru
     return rule->stream_rule == ON_ANY || (rule->stream_rule == ON_STREAM) == (f->stream != 0u);
 }
 
+/*
+ * Error of a frame that is longer than its rule allows. RFC 9113 §6.5 gives the errors of a
+ * malformed SETTINGS whatever its length; the number of settings is a limit of this engine only, so
+ * it counts last.
+ */
+static enum h2_error length_error(const struct h2_frame *f)
+{
+    if (f->type != H2_SETTINGS) {
+        return H2_FRAME_SIZE_ERROR;
+    }
+    if (f->stream != 0u) {
+        return H2_PROTOCOL_ERROR;
+    }
+    bool formed = (f->flags & H2_FLAG_ACK) == 0u && f->length % H2_SETTING_BYTES == 0u;
+    return formed ? H2_ENHANCE_YOUR_CALM : H2_FRAME_SIZE_ERROR;
+}
+
 static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *rule, uint32_t prefix)
 {
     ASSERT(rule->handle != NULL && c->frame.stream <= H2_STREAM_MAX);
@@ -676,7 +691,7 @@ static enum h2_error check_frame(const struct h2 *c, const struct frame_rule *ru
         return H2_FRAME_SIZE_ERROR;
     }
     if (f->length > rule->length_max) {
-        return rule->too_long;
+        return length_error(f);
     }
     if (f->length < rule->length_min || f->length < prefix) {
         return H2_FRAME_SIZE_ERROR;

@@ -180,9 +180,10 @@ struct h2_memory {
      */
     size_t tx_cap;
     uint8_t *field; /* one undecoded header field carried between frames */
+    /* at most UINT16_MAX; announced as SETTINGS_MAX_HEADER_LIST_SIZE, though longer lists pass */
     size_t field_cap;
-    uint8_t *scratch; /* one decoded header field */
-    size_t scratch_cap;
+    uint8_t *scratch;   /* one decoded header field */
+    size_t scratch_cap; /* >= field_cap */
     struct h2_stream *streams;
     /* number of entries of `streams`; a server announces it as MAX_CONCURRENT_STREAMS */
     unsigned streams_cap;

@@ -159,7 +159,10 @@ size_t h2_tx_room(const struct h2 *c);
  * larger window for the connection than the default.
  */
 void h2_send_preface(struct h2 *c);
-/* Size of the longest header list that this role accepts, counted as in RFC 9113 §6.5.2. */
+/*
+ * Size of the longest header list that this role accepts, counted as in RFC 9113 §6.5.2. The
+ * announced size is smaller, because a single field must not be as long (h2_send_preface).
+ */
 uint32_t h2_list_max(const struct h2 *c);
 /* The next two functions append one frame each; the caller has ensured room for it. */
 void h2_send_settings_ack(struct h2 *c);

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/chars.h"
+#include "base/ip.h"
 
 /* --- status codes, and sending the head of a response --- */
 
@@ -95,6 +96,60 @@ static bool is_token(struct view v)
     return v.len > 0u && all_visible(v, "\"(),/:;<=>?@[\\]{}");
 }
 
+/* --- checking hosts with ports (RFC 9110 §7.2) --- */
+
+/* Whether the byte may stand in a reg-name as it is (RFC 3986 §3.2.2). */
+static bool is_name_byte(uint8_t c)
+{
+    static const char marks[] = "-._~!$&'()*+,;=";
+    return is_alphanumeric(c) || memchr(marks, c, sizeof marks - 1u) != NULL;
+}
+
+/* Length of the reg-name at the front of `v`; an IPv4 address is a reg-name, too. */
+static size_t name_len(struct view v)
+{
+    size_t len = 0;
+    while (len < v.len) {
+        if (is_name_byte(v.data[len])) {
+            len++;
+        } else if (v.data[len] == '%' && v.len - len > 2u && is_hex_digit(v.data[len + 1u]) &&
+                   is_hex_digit(v.data[len + 2u])) {
+            len += 3u;
+        } else {
+            break;
+        }
+    }
+    return len;
+}
+
+/*
+ * Length of the IPv6 address in brackets at the front of `v`; 0: there is none. The grammar also
+ * has addresses of later versions of IP, which do not exist.
+ */
+static size_t literal_len(struct view v)
+{
+    struct ip_address address;
+    struct view rest = view_from(v, 1u);
+    size_t end = view_find(rest, ']');
+    bool is_ip = end < rest.len && ip_parse(view_first(rest, end), &address);
+    return is_ip && address.v6 ? end + 2u : 0u;
+}
+
+/*
+ * Whether `v` is a host, followed by a colon and a port or not. The port may be empty; the host may
+ * only if `nameless`.
+ */
+static bool is_authority(struct view v, bool nameless)
+{
+    size_t host = view_starts(v, "[") ? literal_len(v) : name_len(v);
+    struct view port = view_from(v, host);
+    size_t i = view_starts(port, ":") ? 1u : 0u;
+    while (i > 0u && i < port.len && is_digit(port.data[i])) {
+        i++;
+    }
+    return i == port.len && (host > 0u || nameless);
+}
+
 /* --- parsing the request line (RFC 9112 §3) --- */
 
 /* Returns the bytes before the next space of the line; *line then begins after that space. */
@@ -147,18 +202,21 @@ static void parse_method(struct http1 *h, struct view v)
 
 /*
  * Keeps the path of the request target, which may be in origin form ("/path") or, as a server must
- * accept (RFC 9112 §3.2.2), in absolute form ("http://host/path").
+ * accept (RFC 9112 §3.2.2), in absolute form ("http://host/path"), whose host must not be empty
+ * (RFC 9110 §4.2.1).
  */
 static void parse_target(struct http1 *h, struct view v)
 {
     static const char scheme[] = "http://";
-    struct view path = v;
-    if (v.len >= sizeof scheme && same_word(view_first(v, sizeof scheme - 1u), scheme)) {
-        path = view_from(v, sizeof scheme - 1u);
-        path = view_from(path, view_find(path, '/'));
+    struct view path = view_first(v, view_find(v, '?'));
+    bool valid = v.len > 0u && all_visible(v, "#");
+    if (same_word(view_first(path, sizeof scheme - 1u), scheme)) {
+        path = view_from(path, sizeof scheme - 1u);
+        size_t end = view_find(path, '/');
+        valid = valid && is_authority(view_first(path, end), false);
+        path = view_from(path, end);
     }
-    path = view_first(path, view_find(path, '?'));
-    if (!all_visible(v, "#") || (path.len > 0u && path.data[0] != '/') || v.len == 0u) {
+    if (!valid || (path.len > 0u && path.data[0] != '/')) {
         fail_malformed(h);
         return;
     }
@@ -214,9 +272,10 @@ static void parse_coding(struct http1 *h, struct view value)
     h->coding = same_word(value, "chunked") ? HTTP1_CHUNKED : HTTP1_OTHER_CODING;
 }
 
+/* RFC 9112 §3.2: an invalid Host gets a 400; an empty one is valid. */
 static void parse_host(struct http1 *h, struct view value)
 {
-    if (h->host || !all_visible(value, "/?#@\\\"<>")) {
+    if (h->host || !is_authority(value, true)) {
         fail_malformed(h);
         return;
     }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,37 @@ func pieces(end bool, pieces ...[]byte) func(p *peer) {
 		for i, piece := range pieces {
 			check(p.t, p.fr.WriteData(1, end && i == len(pieces)-1, piece))
 		}
+	}
+}
+
+// compressed sends a message that is marked as compressed, by the encoding that the request names.
+func compressed(encoding string) func(p *peer) {
+	return func(p *peer) {
+		p.headers(1, false, p.request("grpc-encoding", encoding))
+		check(p.t, p.fr.WriteData(1, true, []byte{1, 0, 0, 0, 0}))
+	}
+}
+
+// longestList sends a header list that is as long as the agent's SETTINGS allow, with one field as long as that leaves.
+func longestList(octet string) func(p *peer) {
+	return func(p *peer) {
+		p.flush()
+		p.until(patience, func(s *answers) bool { return s.list > 0 })
+		fields := []string{":method", "POST", ":scheme", "http", ":path", p.at.path, ":authority", "localhost",
+			"content-type", "application/grpc", "te", "trailers", "x-long", ""}
+		p.mu.Lock()
+		left := p.seen.list - 32*len(fields)/2
+		p.mu.Unlock()
+		for _, word := range fields {
+			left -= len(word)
+		}
+		if left < 1000 {
+			p.t.Errorf("%s leaves %d bytes for a field", p.at.name, left)
+			return
+		}
+		fields[len(fields)-1] = strings.Repeat(octet, left)
+		p.headers(1, false, p.block(fields...))
+		check(p.t, p.fr.WriteData(1, true, message(nil)))
 	}
 }
 
@@ -94,8 +126,12 @@ var oddCalls = []oddCall{
 	{"early end", "END_STREAM inside the message", "", pieces(true, []byte{0, 0, 0, 0, 9, 1}), fmt.Sprintf(ended, 13)},
 	{"early end, prefix", "END_STREAM inside the prefix", "", pieces(true, []byte{0, 0}), fmt.Sprintf(ended, 13)},
 	{"early end, headers", "END_STREAM without a message", "", func(p *peer) { p.headers(1, true, p.request()) }, fmt.Sprintf(ended, 13)},
-	{"compressed", "the compressed flag", "", pieces(true, []byte{1, 0, 0, 0, 0}), fmt.Sprintf(ended, 12)},
+	{"compressed, no encoding", "the compressed flag without grpc-encoding", "", pieces(true, []byte{1, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
+	{"compressed, identity", "the compressed flag with grpc-encoding: identity", "", compressed("identity"), fmt.Sprintf(ended, 13)},
+	{"compressed, gzip", "the compressed flag with grpc-encoding: gzip", "", compressed("gzip"), fmt.Sprintf(ended, 12)},
 	{"bad flag", "a flag of 255", "", pieces(true, []byte{255, 0, 0, 0, 0}), fmt.Sprintf(ended, 13)},
+	{"longest list, one field", "a header list of the announced size, most of it one field", "", longestList("&"), "1 × 200, " + fmt.Sprintf(ended, 0)},
+	{"longest list, Huffman", "the same with a field that the Huffman code shortens", "", longestList("a"), "1 × 200, " + fmt.Sprintf(ended, 0)},
 	// refused by their header lists, and answered at once although they go on
 	{"CONNECT that stays open", "HEADERS of CONNECT", "", func(p *peer) {
 		p.headers(1, false, p.block(":method", "CONNECT", ":authority", "other:443"))
@@ -120,6 +156,15 @@ var oddCalls = []oddCall{
 			check(p.t, p.fr.WriteData(stream(10+i), true, make([]byte, 5)))
 		}
 	}, "2 × grpc-status 8, 4 × 200"},
+	{"window 0 for all streams", "SETTINGS with window 0, 16 calls, then an open window", checkPath, func(p *peer) {
+		check(p.t, p.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+		for i := range 16 {
+			p.call(stream(i))
+		}
+		p.flush()
+		p.until(patience, hasStatus(8))
+		check(p.t, p.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535}))
+	}, "12 × grpc-status 8, 16 × 200, 4 × grpc-status 0"},
 	// CVE-2024-7254, CVE-2025-4565, CVE-2022-3171
 	{"nested groups", "12,000 groups in each other", prepareV1, oneMessage(bytes.Repeat([]byte{0x7b}, 12000)), fmt.Sprintf(ended, 3)},
 	{"nested messages", "unknown messages, 7,000 deep", prepareV1, oneMessage(nested(7000)), "1 × 200, " + fmt.Sprintf(ended, 0)},

@@ -44,6 +44,11 @@ var pageAttacks = []pageAttack{
 	{name: "chunked body", sent: "chunks for ever", first: "GET /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
 		again: "1\r\nx\r\n", reads: true, answer: "413 Content Too Large"},
 	{name: "smuggling", sent: "two lengths", first: "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n", reads: true, answer: "400 Bad Request"},
+	{name: "no host", sent: "a Host that is none", first: "GET /metrics HTTP/1.1\r\nHost: a^b\r\n\r\n", reads: true, answer: "400 Bad Request"},
+	{name: "no port", sent: "a Host with letters for a port", first: "GET /metrics HTTP/1.1\r\nHost: localhost:abc\r\n\r\n", reads: true,
+		answer: "400 Bad Request"},
+	{name: "no authority", sent: "an absolute target with an empty host", first: "GET http:///metrics HTTP/1.1\r\nHost: a\r\n\r\n", reads: true,
+		answer: "400 Bad Request"},
 	{name: "garbage", sent: "bytes of a TLS handshake", first: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", reads: true, answer: "400 Bad Request"},
 	{name: "answer not read", sent: "requests for /metrics, for ever", again: strings.Repeat(scrapeRequest, 20), least: 10 * time.Second},
 }

@@ -84,6 +84,7 @@ type answers struct {
 	statuses []string       // :status, or grpc-status of trailers
 	counts   map[string]int // frames by type, "ACK" behind those of PING and SETTINGS
 	data     int            // bytes of DATA
+	list     int            // header list that SETTINGS allow
 	ended    time.Time      // zero: the connection is open
 	err      error
 }
@@ -173,6 +174,10 @@ func (p *peer) read() {
 				p.seen.goaway = f
 			case *http2.RSTStreamFrame:
 				p.seen.resets = append(p.seen.resets, f.ErrCode.String())
+			case *http2.SettingsFrame:
+				if n, found := f.Value(http2.SettingMaxHeaderListSize); found {
+					p.seen.list = int(n)
+				}
 			case *http2.DataFrame:
 				p.seen.data += int(f.Length)
 			case *http2.HeadersFrame:

@@ -113,6 +113,7 @@ static void check_fields(struct view rest, bool old)
     while (take_line(&rest, &line) && line.len > 0u) {
         check_field(line);
         hosts += name_is(line, "host") ? 1u : 0u;
+        CHECK(!name_is(line, "host") || view_find(line, '^') == line.len);
         lengths += name_is(line, "content-length") ? 1u : 0u;
     }
     CHECK(line.len == 0u && rest.len == 0u);

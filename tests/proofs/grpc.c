@@ -87,6 +87,8 @@ void proof_grpc_field(void)
         parse_method(&request, value, 0);
     } else if (any_bool()) {
         parse_path(&request, value, 0);
+    } else if (any_bool()) {
+        parse_encoding(&request, value, 0);
     } else {
         parse_type(&request, value, 0);
     }
@@ -161,7 +163,7 @@ void stub_h2_init(struct h2 *c, enum h2_role role, const struct h2_memory *m, ui
     check_buffer(m->rx, m->rx_cap, H2_RX_BYTES_MIN, SIZE_MAX);
     check_buffer(m->tx, m->tx_cap, H2_TX_BYTES_MIN, H2_FRAME_MAX);
     check_buffer(m->field, m->field_cap, 1u, UINT16_MAX);
-    check_buffer(m->scratch, m->scratch_cap, 1u, SIZE_MAX);
+    check_buffer(m->scratch, m->scratch_cap, m->field_cap, SIZE_MAX);
     CHECK(m->streams == server.streams && m->streams_cap == H2_SERVER_STREAMS);
     CHECK(m->table_size <= HPACK_TABLE_BYTES && m->window >= 1u && m->window <= INT32_MAX);
     CHECK(m->connection_window >= H2_WINDOW_DEFAULT && m->connection_window <= INT32_MAX);

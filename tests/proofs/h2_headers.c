@@ -67,7 +67,7 @@ static void any_buffers(struct h2_memory *m)
     ASSUME(m->field_cap > 0u);
     m->field = any_memory(m->field_cap);
     m->scratch_cap = any_u16();
-    ASSUME(m->scratch_cap > 0u);
+    ASSUME(m->scratch_cap >= m->field_cap);
     m->scratch = any_memory(m->scratch_cap);
 }
 

@@ -100,7 +100,7 @@ static bool memory_sound(const struct h2_memory *m)
 {
     return m->rx_cap >= H2_RX_BYTES_MIN && m->tx_cap >= H2_TX_BYTES_MIN &&
            m->tx_cap <= H2_FRAME_MAX && m->field_cap > 0u && m->field_cap <= UINT16_MAX &&
-           m->scratch_cap > 0u && m->streams_cap > 0u && m->streams_cap <= TABLE &&
+           m->scratch_cap >= m->field_cap && m->streams_cap > 0u && m->streams_cap <= TABLE &&
            m->table_size <= HPACK_TABLE_BYTES && m->window >= 1u && m->window <= H2_WINDOW_MAX &&
            m->connection_window >= H2_WINDOW_DEFAULT && m->connection_window <= H2_WINDOW_MAX;
 }

@@ -66,6 +66,19 @@ bool stub_same_word(struct view v, const char *text)
     return any_bool();
 }
 
+bool stub_ip_parse(struct view text, struct ip_address *out)
+{
+    stub_check_view(text);
+    out->v6 = any_bool();
+    return any_bool();
+}
+
+bool stub_is_authority(struct view v, bool nameless)
+{
+    stub_check_view(v);
+    return (v.len > 0u || nameless) && any_bool();
+}
+
 bool stub_is_method(struct view v)
 {
     stub_check_view(v);
@@ -102,6 +115,14 @@ void proof_http1_words(void)
     CHECK(!is_token(v) || v.len > 0u);
     CHECK(field_kind(v) <= (unsigned)FIELD_OTHER);
     CHECK(!is_method(v) || v.len >= 3u);
+}
+
+void proof_http1_authority(void)
+{
+    struct view v = any_view(ANY_LENGTH);
+    bool nameless = any_bool();
+    bool good = is_authority(v, nameless);
+    CHECK(!good || nameless || v.len > 0u);
 }
 
 static struct view any_line(struct http1 *h)

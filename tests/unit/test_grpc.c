@@ -164,15 +164,47 @@ static void test_refused_by_message(void **state)
     check_refused(&usual, "00000000000000000000", false,
                   REFUSED("13", "request%20has%20more%20than%20one%20message") " R1 NO_ERROR");
     check_refused(&usual, "0200000000", true, REFUSED("13", "malformed%20message%20prefix"));
-    check_refused(&usual, "0100000000", true,
-                  " " HEAD " F1 grpc-status=12"
-                  " F1 grpc-message=compressed%20messages%20are%20not%20supported"
-                  " F1 grpc-accept-encoding=identity H1e");
     /* the length is enough: no body is waited for */
     check_refused(&usual, "0000006001", false,
                   REFUSED("8", "request%20message%20is%20too%20large") " R1 NO_ERROR");
     check_refused(&usual, "00ffffffff", false,
                   REFUSED("8", "request%20message%20is%20too%20large") " R1 NO_ERROR");
+}
+
+/* compression.md of gRPC, test cases 1 and 6: the code depends on the encoding that is named */
+static void test_compressed_message(void **state)
+{
+    static const char *const none[] = {NULL, "", "identity"};
+    static const char *const named[] = {"gzip", "identit", "Identity"};
+    struct request r = usual;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        r.encoding = none[i];
+        check_refused(&r, "0100000000", true,
+                      REFUSED("13", "message%20is%20compressed,%20but%20grpc-encoding%20names%20no"
+                                    "%20encoding"));
+    }
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        r.encoding = named[i];
+        check_refused(&r, "0100000000", true,
+                      " " HEAD " F1 grpc-status=12"
+                      " F1 grpc-message=compressed%20messages%20are%20not%20supported"
+                      " F1 grpc-accept-encoding=identity H1e");
+    }
+}
+
+/* An encoding alone refuses nothing: a message without the flag is not compressed. */
+static void test_encoding_without_compression(void **state)
+{
+    struct request r = usual;
+
+    (void)state;
+    begin();
+    r.encoding = "gzip";
+    send_message(open_call(&r, false), "m", true);
+    settle();
+    server_saw(" CALL /s/M m");
 }
 
 static void test_largest_request(void **state)
@@ -308,6 +340,8 @@ int main(void)
         cmocka_unit_test(test_stream_of_messages),
         cmocka_unit_test(test_refused_by_header),
         cmocka_unit_test(test_refused_by_message),
+        cmocka_unit_test(test_compressed_message),
+        cmocka_unit_test(test_encoding_without_compression),
         cmocka_unit_test(test_largest_request),
         cmocka_unit_test(test_message_kept_in_the_call_or_in_a_buffer),
         cmocka_unit_test(test_buffers_used_up),

@@ -297,11 +297,11 @@ static const struct {
     struct request r;
     const char *want;
 } answered[] = {
-    {{"CONNECT", NULL, NULL, NULL}, NOT_POST},
-    {{"GET", "/s/M", "application/grpc", NULL}, NOT_POST},
-    {{"POST", "/s/M", "text/plain", NULL}, NOT_GRPC},
-    {{"POST", "/s/M", NULL, NULL}, NOT_GRPC},
-    {{"POST", "/s/N", "application/grpc", NULL}, NOT_SERVED},
+    {{"CONNECT", NULL, NULL, NULL, NULL}, NOT_POST},
+    {{"GET", "/s/M", "application/grpc", NULL, NULL}, NOT_POST},
+    {{"POST", "/s/M", "text/plain", NULL, NULL}, NOT_GRPC},
+    {{"POST", "/s/M", NULL, NULL, NULL}, NOT_GRPC},
+    {{"POST", "/s/N", "application/grpc", NULL, NULL}, NOT_SERVED},
 };
 
 /* What the header list decides: no request is waited for. */

@@ -15,7 +15,7 @@ static void first_octets(void **state)
     (void)state;
     static const char settings[] = "00001e 04 00 00000000"
                                    "0001 00001000 0002 00000000 0003 00000010"
-                                   "0004 00008000 0006 00004000";
+                                   "0004 00008000 0006 00001000";
     uint8_t expected[64];
     size_t n = hex_bytes(settings, expected, sizeof expected);
     conn_init(&c, H2_SERVER);
@@ -30,6 +30,9 @@ static void first_octets(void **state)
     /* HEADER_TABLE_SIZE 0, ENABLE_PUSH 0, MAX_CONCURRENT_STREAMS 0 */
     n = hex_bytes("0001 00000000 0002 00000000 0003 00000000", expected, sizeof expected);
     assert_memory_equal(sent.data + 24 + 9, expected, n);
+    /* MAX_HEADER_LIST_SIZE: as long as the longest field of this role */
+    n = hex_bytes("0006 00001000", expected, sizeof expected);
+    assert_memory_equal(sent.data + 24 + 9 + 24, expected, n);
 }
 
 /*

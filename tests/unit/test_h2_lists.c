@@ -327,6 +327,46 @@ static void longest_field(void **state)
     }
 }
 
+static uint32_t announced_list(void)
+{
+    struct view sent = h2_tx_data(&c.h2);
+    struct reader r = reader_of(view_from(sent, sent.len - 4));
+    uint32_t size = 0;
+    assert_int_equal(reader_u32(&r, &size), STATUS_OK);
+    return size;
+}
+
+/*
+ * RFC 9113 6.5.2: a list of the announced size is served, even if it is one long field, however it
+ * is encoded and cut. 'X' has a Huffman code of 8 bits, so that the octets are as many either way.
+ */
+static void longest_field_of_an_announced_list(void **state)
+{
+    (void)state;
+    static const size_t cuts[] = {1, 7, 1000, 100000};
+    static uint8_t frame[8192];
+    for (unsigned n = 0; n < 2 * sizeof cuts / sizeof cuts[0]; n++) {
+        bool huffman = n % 2 == 1;
+        conn_init(&c, H2_SERVER);
+        size_t left = announced_list() - (7 + 3 + 32 + 7 + 4 + 32 + 5 + 1 + 32) - 32 - 1;
+        conn_start(&c, H2_SERVER);
+        struct writer w = writer_of(block, sizeof block);
+        writer_text(&w, "\x82\x86\x84\x40\x01x");
+        writer_u8(&w, huffman ? 0xff : 0x7f);
+        writer_u8(&w, (uint8_t)(0x80u | ((left - 127) & 0x7fu)));
+        writer_u8(&w, (uint8_t)((left - 127) >> 7));
+        for (size_t i = 0; i < left; i++) {
+            writer_u8(&w, huffman ? 0xfc : 'X');
+        }
+        struct writer f = writer_of(frame, sizeof frame);
+        put_frame_bytes(&f, 1, END_STREAM | END_HEADERS, 1, writer_view(&w));
+        conn_feed_cut(&c, frame, f.len, cuts[n / 2]);
+        assert_string_equal(c.frames.text, "");
+        assert_non_null(strstr(c.events.text, " F1 x=XXXX"));
+        assert_non_null(strstr(c.events.text, " H1e"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +380,7 @@ int main(void)
         cmocka_unit_test(list_over_the_hard_limit),
         cmocka_unit_test(compression_bomb),
         cmocka_unit_test(longest_field),
+        cmocka_unit_test(longest_field_of_an_announced_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,8 @@ static void test_targets(void **state)
         {"http://node:51516/metrics?x", "/metrics "},
         {"HTTP://[::1]:5/", "/ "},
         {"http://node", " "},
+        {"http://node?/a", " "},
+        {"http://n%6Fde:/?http://", "/ "},
         {"/0123456789012345678901234567890", " "}, /* longer than any page's */
         {"/012345678901234567890123456789", "/012345678901234567890123456789 "},
     };
@@ -278,6 +280,9 @@ static const struct {
     {"GET / http/1.1\r\n", "400 ", PEER_MALFORMED},
     {"GET a HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
     {"GET * HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
+    {"GET http:// HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
+    {"GET http://?a HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
+    {"GET http://a/# HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
     {"GET /#a HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
     {"GET /\xc3\xa4 HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
     {"G(T / HTTP/1.1\r\n", "400 ", PEER_MALFORMED},
@@ -311,6 +316,64 @@ static void test_refusals(void **state)
     assert_string_equal(r->out, "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain\r\n"
                                 "Allow: GET, HEAD\r\nConnection: close\r\nContent-Length: 22\r\n"
                                 "\r\n405 Method Not Allowed");
+}
+
+/* RFC 9112 3.2: whether a Host value is one, and a target with it as its authority is valid. */
+static void test_hosts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host;
+        bool valid;
+        bool named;
+    } rows[] = {
+        {"", true, false},
+        {":", true, false},
+        {":80", true, false},
+        {"a", true, true},
+        {"localhost:", true, true},
+        {"localhost:123456", true, true},
+        {"10.0.0.1:51516", true, true},
+        {"aZ09-._~!$&'()*+,;=", true, true},
+        {"%41%ff%Ff:1", true, true},
+        {"[::1]", true, true},
+        {"[fe80::1:2]:51516", true, true},
+        {"[::ffff:10.0.0.1]", true, true},
+        {"a^b", false, false},
+        {"a@b", false, false},
+        {"a|", false, false},
+        {"a\\b", false, false},
+        {"localhost:abc", false, false},
+        {"localhost:1a", false, false},
+        {"localhost:1:2", false, false},
+        {"::1", false, false},
+        {"[::1", false, false},
+        {"[", false, false},
+        {"[]", false, false},
+        {"[::1]1", false, false},
+        {"[::g]", false, false},
+        {"[10.0.0.1]", false, false},
+        {"[fe80::1%25eth0]", false, false},
+        {"a[::1]", false, false},
+        {"%zz", false, false},
+        {"%4z", false, false},
+        {"%z4", false, false},
+        {"a%", false, false},
+        {"a%4", false, false},
+        {"\xc3\xa4", false, false},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "GET /a HTTP/1.1\r\nHost: %s\r\n\r\n", rows[i].host);
+        const struct run *r = run_all(text);
+        assert_string_equal(r->paths, rows[i].valid ? "/a " : "");
+        assert_true(rows[i].valid || view_starts(view_text(r->out), "HTTP/1.1 400 "));
+        (void)snprintf(text, sizeof text, "GET http://%s/a HTTP/1.1\r\nHost: a\r\n\r\n",
+                       rows[i].host);
+        r = run_all(text);
+        assert_string_equal(r->paths, rows[i].named ? "/a " : "");
+        assert_true(rows[i].named || view_starts(view_text(r->out), "HTTP/1.1 400 "));
+    }
 }
 
 static char *long_text(const char *before, size_t n, const char *after)
@@ -569,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_one_after_the_other),
         cmocka_unit_test(test_backpressure),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_failure_is_final),
         cmocka_unit_test(test_long_bodies),

@@ -2,7 +2,8 @@
 /*
  * Short responses. A response is sent at once if the peer's window and the send buffer have space
  * for it; otherwise it is kept in a fixed table until they do. If all entries of a connection are
- * in use, the connection is closed.
+ * in use, the call ends with RESOURCE_EXHAUSTED; if the send buffer has no space for that, the
+ * connection is closed.
  */
 #include "agent/serve/responses.h"
 
@@ -38,8 +39,17 @@ static void send_or_keep(struct agent *a, const struct response *wanted)
         }
     }
     /*
-     * Ends the connection as if the peer had closed it: links_step then reports the calls of the
-     * connection as gone, and closes the link.
+     * A peer may close its window for as long as it likes (RFC 9113 §6.9.2), so a response without
+     * an entry costs its call only: a status needs no window.
+     */
+    if (grpc_finish(&a->serve->link[wanted->link].grpc, wanted->id, GRPC_RESOURCE_EXHAUSTED,
+                    "too many responses on this connection wait for its flow-control window") ==
+        STATUS_OK) {
+        return;
+    }
+    /*
+     * The peer does not read. Ends the connection as if the peer had closed it: links_step then
+     * reports the calls of the connection as gone, and closes the link.
      */
     h2_goaway(&a->serve->link[wanted->link].grpc.h2, H2_ENHANCE_YOUR_CALM, true);
     h2_rx_end(&a->serve->link[wanted->link].grpc.h2);

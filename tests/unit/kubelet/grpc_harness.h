@@ -152,10 +152,11 @@ struct request {
     const char *method;
     const char *path;
     const char *type;
-    const char *timeout; /* NULL: none */
+    const char *timeout;  /* NULL: none */
+    const char *encoding; /* NULL: none */
 };
 
-static const struct request usual = {"POST", "/s/M", "application/grpc", NULL};
+static const struct request usual = {"POST", "/s/M", "application/grpc", NULL, NULL};
 
 static uint32_t open_call(const struct request *r, bool end_stream)
 {
@@ -173,6 +174,9 @@ static uint32_t open_call(const struct request *r, bool end_stream)
     h2_header(&client.h2, "te", view_text("trailers"), false);
     if (r->timeout != NULL) {
         h2_header(&client.h2, "grpc-timeout", view_text(r->timeout), false);
+    }
+    if (r->encoding != NULL) {
+        h2_header(&client.h2, "grpc-encoding", view_text(r->encoding), false);
     }
     h2_header(&client.h2, "grpc-trace-bin", view_text("AAA"), false);
     assert_int_equal(h2_headers_end(&client.h2, end_stream), STATUS_OK);
