@@ -85,6 +85,14 @@ bool stub_is_method(struct view v)
     return any_bool();
 }
 
+void stub_parse_target(struct http1 *h, struct view v)
+{
+    stub_check_view(v);
+    if (any_bool()) {
+        fail_malformed(h);
+    }
+}
+
 void stub_parse_connection(struct http1 *h, struct view value)
 {
     stub_check_view(value);
@@ -135,6 +143,13 @@ void proof_http1_request_line(void)
     struct http1 *h = any_engine();
     ASSUME(h->part == HTTP1_LINE || h->part == HTTP1_LINE_AFTER_EMPTY);
     request_line(h, any_line(h));
+    CHECK(sound(h) && (h->phase == HTTP1_READING || h->phase == HTTP1_FAILED));
+}
+
+void proof_http1_target(void)
+{
+    struct http1 *h = any_engine();
+    parse_target(h, any_line(h));
     CHECK(sound(h) && (h->phase == HTTP1_READING || h->phase == HTTP1_FAILED));
 }
 
