@@ -9,6 +9,7 @@
 
 #define FLOW_MARKS ",[]{}"
 #define LIKE_A_KEY "a value that looks like another \"key:\"; quote or indent it"
+#define TAB_INDENTS "a tab in the indentation; use spaces"
 #define IN_FLOW (-2) /* value of `parent` for a scalar in a flow collection */
 
 static enum status fail_parsing(struct yaml_reader *r, const char *problem)
@@ -126,7 +127,7 @@ static bool seek_in_document(struct yaml_reader *r)
         if (!at_any_marker(r)) {
             if (ended || peek_byte(r, 0) == '\t') {
                 (void)fail_parsing(r, ended ? "a second document; a file holds one kubeconfig"
-                                            : "a tab in the indentation; use spaces");
+                                            : TAB_INDENTS);
             }
             return r->problem == NULL;
         }
@@ -135,6 +136,12 @@ static bool seek_in_document(struct yaml_reader *r)
         (void)finish_line(r);
     }
     return false;
+}
+
+/* Column of the keys or dashes of the innermost block collection; -1: there is none. */
+static int block_indent(const struct yaml_reader *r)
+{
+    return (r->depth > 0u) ? r->stack[r->depth - 1u].indent : -1;
 }
 
 /* --- reading scalars --- */
@@ -309,21 +316,45 @@ static uint8_t plain_part(struct yaml_reader *r, bool flow)
     return end;
 }
 
+/* Moves to the next line with text, behind its spaces; to the end if there is no such line. */
+static void seek_text_below(struct yaml_reader *r)
+{
+    next_line(r);
+    while (r->pos < r->text.len && view_trim(rest_of_line(r)).len == 0u) {
+        next_line(r);
+    }
+    while (peek_byte(r, 0) == ' ') {
+        r->pos++;
+    }
+}
+
 /*
- * Whether the next line continues a plain scalar; if so, moves to its text and appends the folded
- * line ends.
+ * Whether text follows a tab in the columns that indent a flow collection within a block (YAML
+ * 1.2.2 §6.1). The stack lacks the blocks within a value that is being skipped, so that fewer
+ * columns count there.
+ */
+static bool tab_indents_flow(const struct yaml_reader *r)
+{
+    return column_of(r) <= block_indent(r) && peek_byte(r, 0) == '\t' && !rest_is_blank(r);
+}
+
+/*
+ * Whether the next line with text continues a plain scalar; if so, moves to this text and appends
+ * the folded line ends. Returns false also after a failure.
  */
 static bool plain_goes_on(struct yaml_reader *r, int parent)
 {
     struct yaml_reader ahead = *r;
-    do {
-        next_line(&ahead);
-        while (peek_byte(&ahead, 0) == ' ') {
-            ahead.pos++;
-        }
-    } while (ahead.pos < ahead.text.len && view_trim(rest_of_line(&ahead)).len == 0u);
-    if (ahead.pos == ahead.text.len || column_of(&ahead) <= parent ||
-        one_of(peek_byte(&ahead, 0), "#\t") || at_any_marker(&ahead)) {
+    seek_text_below(&ahead);
+    if (parent == IN_FLOW && tab_indents_flow(&ahead)) {
+        r->line = ahead.line;
+        (void)fail_parsing(r, TAB_INDENTS);
+        return false;
+    }
+    int column = column_of(&ahead); /* tabs do not count */
+    skip_blanks(&ahead);
+    if (ahead.pos == ahead.text.len || column <= parent || peek_byte(&ahead, 0) == '#' ||
+        at_any_marker(&ahead)) {
         return false;
     }
     put_fold(&ahead, ahead.line - r->line, false);
@@ -349,7 +380,7 @@ static enum status read_plain(struct yaml_reader *r, int parent, bool *key)
     }
     r->values.len = solid;
     if (flow) {
-        return STATUS_OK;
+        return (r->problem == NULL) ? STATUS_OK : PEER_MALFORMED;
     }
     if (end == ':') {
         *key = line == r->line;
@@ -544,8 +575,9 @@ static enum status push_collection(struct yaml_reader *r, bool list, bool flow,
     if (r->depth == YAML_DEPTH_MAX) {
         return fail_parsing(r, "nested too deeply for a kubeconfig");
     }
+    int indent = flow ? block_indent(r) : column_of(r);
     r->stack[r->depth] =
-        (struct yaml_open){.list = list, .flow = flow, .indent = column_of(r), .line = r->line};
+        (struct yaml_open){.list = list, .flow = flow, .indent = indent, .line = r->line};
     r->depth++;
     r->pos += flow ? 1u : 0u;
     r->expect = flow ? YAML_FLOW_FIRST : YAML_LINE;

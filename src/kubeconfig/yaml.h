@@ -45,7 +45,11 @@ enum yaml_expect {
 struct yaml_open {
     bool list;
     bool flow;
-    int indent;    /* block collection: column of its keys or dashes */
+    /*
+     * Column of the keys or dashes; of a flow collection: that of the block collection around it,
+     * -1 if there is none.
+     */
+    int indent;
     unsigned line; /* line where the collection starts */
 };
 

@@ -157,7 +157,8 @@ static bool read_tree(struct view text, struct refusal *refusal)
     yaml_event_type_t type = YAML_NO_EVENT;
     CHECK(yaml_parser_initialize(&parser) == 1);
     yaml_parser_set_input_string(&parser, text.data, text.len);
-    incomparable = old_breaks(text);
+    bool breaks = old_breaks(text);
+    incomparable = breaks;
     bool good = true;
     while (good && type != YAML_STREAM_END_EVENT) {
         yaml_event_t event;
@@ -169,7 +170,7 @@ static bool read_tree(struct view text, struct refusal *refusal)
         type = event.type;
         int before = count;
         documents += type == YAML_DOCUMENT_START_EVENT ? 1u : 0u;
-        if (documents > 1u) {
+        if (documents > 1u && !breaks) { /* a marker may be text behind a line end of YAML 1.1 */
             check_empty(&event);
         } else {
             take_node(&w, &event);

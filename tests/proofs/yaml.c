@@ -237,6 +237,7 @@ void proof_yaml_stack(void)
     enum status s = push_collection(r, any_bool(), flow, &t);
     CHECK(stack_sound(r) && (s == STATUS_OK ? r->depth == before + 1u : r->problem != NULL));
     CHECK(s != STATUS_OK || (top_of(r)->flow == flow && in_flow(r) == flow));
+    CHECK(s != STATUS_OK || !flow || before > 0u || block_indent(r) == -1);
 }
 
 enum status stub_finish_line(struct yaml_reader *r)
@@ -346,6 +347,26 @@ void proof_yaml_ends_plain(void)
     size_t at = any_size();
     ASSUME(at < line.len);
     (void)ends_plain(line, at, any_bool());
+}
+
+struct view stub_view_trim(struct view text)
+{
+    stub_check_view(text);
+    return view_first(text, any_length(text.len));
+}
+
+void proof_yaml_below(void)
+{
+    struct yaml_reader *r = any_yaml();
+    size_t before = r->pos;
+    seek_text_below(r);
+    CHECK(sound(r) && r->pos >= before && (r->pos > before || r->pos == r->text.len));
+}
+
+void proof_yaml_tab(void)
+{
+    const struct yaml_reader *r = any_stack();
+    CHECK(!tab_indents_flow(r) || (r->pos < r->text.len && r->depth > 0u));
 }
 
 void proof_yaml_block_header(void)

@@ -147,6 +147,34 @@ static void test_colon_at_the_start_of_a_line(void **state)
     check(cases, COUNT(cases));
 }
 
+/*
+ * Within brackets, a tab before a further line of a plain scalar separates, but is no part of the
+ * indentation that a block around the brackets asks for.
+ */
+static void test_tab_before_a_further_line(void **state)
+{
+    (void)state;
+    static const struct text_case cases[] = {
+        {"{a: b\n\tc}\n", "{:a=b c}."},
+        {"{a: true\n\t}\n", "{:a=true}."},
+        {"{a: b\n\t'c}\n", "{:a=b 'c}."},
+        {"a: {b\n \tc}\n", "{:a{:b c~}}."},
+        {"a: {b\n\tc}\n", "{:a{!a tab in the indentation"},
+        {"a: {b\n\t}\n", "{:a{!a tab in the indentation"},
+        {"a: {b: [c\n\n\t]}\n", "{:a{:b[!a tab in the indentation"},
+        {"- {b\n\t}\n", "[{!a tab in the indentation"},
+        {"a:\n  b: [c\n  \t]\n", "{:a{:b[!a tab in the indentation"},
+        {"a:\n  b: [c\n   \t]\n", "{:a{:b[=c]}}."},
+        {"a: {b\n\t# c\n}\n", "{:a{:b~}}."}, /* a comment needs no indentation */
+        {"a: {b\n\t\n}\n", "{:a{:b~}}."},
+        {"a: b\n \tc\n", "{:a=b c}."},
+        {"a: b\n \t# c\n", "{:a=b}."},
+        {"a: b\n\tc\n", "{:a=b!a tab in the indentation"},
+        {"a: b\n \tc: d\n", "{:a!a value that looks like another"},
+    };
+    check(cases, COUNT(cases));
+}
+
 /* A value or a name with an escape that YAML has not is none that counts. */
 static void test_bad_escapes(void **state)
 {
@@ -172,6 +200,10 @@ static void test_skipped_brackets(void **state)
     assert_view(config.token, "t");
     read_bad(with_user("    unused: {k: 'open\n"), PEER_MALFORMED, "this quote is not closed");
     read_bad(with_user("    unused: {k: [\n"), PEER_MALFORMED, "this bracket is not closed");
+    read_bad(with_user("    unused: {k\n\t}\n"), PEER_MALFORMED, "a tab in the indentation");
+    /* the quote behind the tab is text, and opens nothing */
+    read_good(with_user("    unused: {k\n      \t'l}\n    token: t\n    other: m'n}\n"));
+    assert_view(config.token, "t");
 }
 
 static void test_hosts(void **state)
@@ -200,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_null_in_all_spellings),
         cmocka_unit_test(test_block_scalars),
         cmocka_unit_test(test_colon_at_the_start_of_a_line),
+        cmocka_unit_test(test_tab_before_a_further_line),
         cmocka_unit_test(test_bad_escapes),
         cmocka_unit_test(test_skipped_brackets),
         cmocka_unit_test(test_hosts),
