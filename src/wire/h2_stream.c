@@ -125,8 +125,8 @@ void h2_send_preface(struct h2 *c)
     /*
      * RFC 9113 §6.5.2: a client that keeps to this size must lose neither the list nor the
      * connection, so it is the size of the longest field. The 32 octets that each field adds exceed
-     * the at most 9 octets that a literal adds to its name and value. RFC 7541 §5.2 leaves the choice
-     * of the Huffman code to the encoder; encoders use it only where it is shorter.
+     * the at most 9 octets that a literal adds to its name and value. RFC 7541 §5.2 leaves the
+     * choice of the Huffman code to the encoder; encoders use it only where it is shorter.
      */
     write_setting(&w, H2_SETTING_MAX_HEADER_LIST_SIZE, (uint32_t)c->mem.field_cap);
     tx_close(c, &w);

@@ -351,6 +351,30 @@ class Linked(Tree):
             self.write(name, "new\n")
         self.assertEqual(linked.sum_of(self.X), old)
 
+    def test_comments_do_not_count(self):
+        self.write("src/wire/a.c", 'int a; /* one */ char *s = "/* not */ // one";\n')
+        old = linked.sum_of(self.X)
+        for text, counts in (('/* another */\nint a; char *s = "/* not */ // one"; // and more\n', False),
+                             ('int a; /* one */ char *s = "/* but */ // one";\n', True),
+                             ('int a; /* one */ char *s = "/* not */ // two";\n', True),
+                             ('int b; /* one */ char *s = "/* not */ // one";\n', True)):
+            with self.subTest(text):
+                self.write("src/wire/a.c", text)
+                self.assertEqual(linked.sum_of(self.X) != old, counts)
+
+    def test_of_the_limits_those_that_are_named_count(self):
+        limits = "#define USED OTHER\n#define OTHER 1u\n#define LONG \\\n    2u\n#define FREE 3u\n"
+        self.write("cfg/limits.h", limits)
+        self.write("src/wire/a.c", "int a = USED + LONG;\n")
+        old = linked.sum_of(self.X)
+        for word, other, counts in (("OTHER 1u", "OTHER 4u", True), ("USED OTHER", "USED 1u", True),
+                                    ("    2u", "    5u", True), ("FREE 3u", "FREE 6u", False),
+                                    ("#define FREE", "/* Why. */\n\n#define MORE 7u\n#define FREE", False),
+                                    ("#define FREE 3u", "_Static_assert(FREE > 2u)", True)):
+            with self.subTest(other):
+                self.write("cfg/limits.h", limits.replace(word, other))
+                self.assertEqual(linked.sum_of(self.X) != old, counts)
+
     def test_of_the_rules_what_decides_counts(self):
         files = [*self.X, "tools/build/pins"]
         old = linked.sum_of(files)

@@ -12,7 +12,9 @@ includes it, or where the rules say so. These are the exceptions, each a new fil
   that includes it, or below src where the other lies elsewhere;
 - a unit that defines a name which a linked unit takes from a later member of the archive, or from a library.
 
-The compiler, the C library and the libraries that a target compares with are of the machine, and are not summed.
+The compiler, the C library and the libraries that a target compares with are of the machine, and are not summed. Of C,
+comments are not summed, nor are limits that no file of the list names: they change the program in nothing but the line
+numbers that a failed assertion prints.
 """
 
 import hashlib
@@ -39,6 +41,11 @@ PARTS = {**RULES, PINS: r"(?m)^NANOPB_ACCEPT=.*"}
 UNIT = re.compile(r"DW_TAG_compile_unit\)\n(.*?)(?=\n <|\n  Compilation Unit|\Z)", re.DOTALL)
 VALUE = r"{} *: (?:\([^)\n]*\): )?(.+)"
 MESSAGES = re.compile(r"generated/(\w+)\.pb\.[ch]")
+CODE = re.compile(r"\.(c|h|cc)$")
+LIMITS = re.compile(r"cfg/limits\w*\.h")
+WORDS = re.compile(r"""(?:/\*.*?\*/|//[^\n]*|[ \t])+|(?P<literal>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", re.DOTALL)
+DEFINITION = re.compile(r"(?m)^#define (\w+)(?:.*\\\n)*.*$")
+NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 EMBEDDED = re.compile(r'"(proto/\w+\.proto)"')
 
 
@@ -116,17 +123,40 @@ def contents(files, commit):
     return found
 
 
+def without_comments(code):
+    """The lines of C that are more than blanks and comments, with one blank for each run of these."""
+    text = WORDS.sub(lambda found: found[0] if found["literal"] else " ", code)
+    return "\n".join(line.strip() for line in text.split("\n") if line.strip())
+
+
 def deciding(name, content):
-    """What of a file decides on a program: the whole of it, but of the rules their part."""
-    if content is None or name not in PARTS:
-        return content
-    return "\n".join(found[0] for found in re.finditer(PARTS[name], content.decode())).encode()
+    """What of a file decides on a program, as text: the whole of it, but of the rules their part, and of C the code."""
+    if content is None:
+        return None
+    if name in PARTS:
+        return "\n".join(found[0] for found in re.finditer(PARTS[name], content.decode()))
+    return without_comments(content.decode()) if CODE.search(name) else content.decode("latin-1")
+
+
+def limits_named(limits, others):
+    """Those lines of the files of limits that define what the other texts name, or what such a definition names."""
+    definitions = {found[1]: found[0] for text in limits for found in DEFINITION.finditer(text)}
+    rest = [without_comments(DEFINITION.sub("", text)) for text in limits]
+    named, new = set(), {word for text in [*others, *rest] for word in NAME.findall(text)} & definitions.keys()
+    while new:
+        named |= new
+        new = {word for name in new for word in NAME.findall(definitions[name])} & definitions.keys() - named
+    return [*rest, *(definitions[name] for name in sorted(named))]
 
 
 def sum_of(files, commit=""):
     """A sum of what a list's files have in the tree, or in a commit. A file that is not there changes it."""
+    texts = {name: deciding(name, content) for name, content in zip(files, contents(files, commit))}
+    limits = [text for name, text in texts.items() if text is not None and LIMITS.fullmatch(name)]
+    others = {name: text for name, text in texts.items() if not LIMITS.fullmatch(name)}
     digest = hashlib.sha256()
-    for name, content in zip(files, contents(files, commit)):
-        content = deciding(name, content)
-        digest.update(name.encode() + b"\0" + (b"-" if content is None else hashlib.sha256(content).digest()))
+    for name, text in others.items():
+        digest.update(name.encode() + b"\0" + (b"-" if text is None else hashlib.sha256(text.encode()).digest()))
+    for text in limits_named(limits, [text for text in others.values() if text is not None]):
+        digest.update(hashlib.sha256(text.encode()).digest())
     return digest.hexdigest()[:16]
