@@ -240,6 +240,26 @@ static void test_retired_and_never_ready(void **state)
 }
 
 /*
+ * An agent that cannot be ready asks once without a call, and leaves the store to the other one
+ * then.
+ */
+static void test_never_ready_asks_once(void **state)
+{
+    (void)state;
+    begin();
+    api.reachable = false;
+    node_up();
+    lose_store();
+    pass(HANDOVER_QUIET_MS + STORE_BUSY_MS);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETURNING);
+    other_has(LOCK_OWNER, HOLDER_NOBODY);
+    pass(1000);
+    lose_store();
+    pass(3u * HANDOVER_QUIET_MS);
+    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETIRED);
+}
+
+/*
  * Two agents that start at once: the other one asks for the store, and the kubelet calls this one,
  * which registered last. Its first call gets the store back.
  */
@@ -404,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_retired_and_called),
         cmocka_unit_test(test_retired_and_ready),
         cmocka_unit_test(test_retired_and_never_ready),
+        cmocka_unit_test(test_never_ready_asks_once),
         cmocka_unit_test(test_no_longer_wanted),
         cmocka_unit_test(test_retired_and_no_longer_wanted),
         cmocka_unit_test(test_running_calls),

@@ -153,11 +153,14 @@ static void test_tombstone_of_two_slots_removed(void **state)
 static void test_two_slots_and_a_file_that_stays(void **state)
 {
     (void)state;
-    (void)prepare_in_two_slots(false);
+    unsigned slot = prepare_in_two_slots(false);
     disk.refuse_remove[FILES_CDI] = true;
     assert_non_null(strstr(unprepare_error_of(2), "the claim's CDI file cannot be removed"));
     assert_int_equal(held(), 3);
     disk.refuse_remove[FILES_CDI] = false;
+    kill_and_start();
+    assert_int_equal(held(), 3);
+    assert_int_not_equal(slot_of(2), slot); /* the newer record is still that of the claim */
     prepare_well(2, 1);
     assert_false(marked(2));
     unprepare_well(2, 1);

@@ -15,8 +15,9 @@
 void prepared_log(struct agent *a, const struct claim_builder *b, unsigned slot);
 /*
  * Logs the configurations of a claim that cannot be prepared: those that apply to its requests and,
- * if there is one, the configuration for which the claim was refused. Logs nothing of a claim that
- * was not read completely, because a later configuration may overrule those that were read.
+ * if there is one, the configuration for which the claim was refused. Configurations behind a
+ * refused one are not applied, so they may overrule one that is logged. Logs nothing of a claim
+ * that was not read completely.
  */
 void prepared_log_refused(struct agent *a, const struct claim_builder *b);
 /* Logs that a held claim was allocated again: `before` is its earlier record, `r` the new one. */

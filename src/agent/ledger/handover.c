@@ -49,13 +49,14 @@ static void request_next_lock(struct agent *a)
  * agents started at the same time, or the kubelet restarted, this may be the agent that handed the
  * store over. One that was never ready with the store cannot count as ready without it
  * (handover_stands_by), so a rolling update could wait for it for ever: it asks again without a
- * call, HANDOVER_QUIET_MS later.
+ * call, HANDOVER_QUIET_MS later. It does that once, because an agent that can never be ready must
+ * not take the store from a ready one each minute.
  */
 static bool may_ask(const struct agent *a)
 {
     const struct handover *h = &a->ledger->handover;
     bool quiet = a->now_ms >= h->leaving_ms + HANDOVER_QUIET_MS;
-    return !had_store(h) || h->called || (!h->proven && quiet);
+    return !had_store(h) || h->called || (!h->proven && !h->insisted && quiet);
 }
 
 /*
@@ -69,6 +70,9 @@ static void request_store(struct agent *a)
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
     bool asks = h->wanted && !is_next(h) && !h->older;
     if (asks && may_ask(a)) {
+        if (had_store(h) && !h->called) {
+            h->insisted = true;
+        }
         request_next_lock(a);
     }
     if (!h->wanted && is_next(h)) {

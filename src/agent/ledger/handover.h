@@ -8,8 +8,8 @@
  * Invariants:
  * I1 An agent that does not own the store neither reads nor writes it, and writes no slice.
  * I2 An agent that handed the store over asks for it again only while a kubelet call waits or, if
- *    it was never ready while it owned the store, HANDOVER_QUIET_MS later. Without asking, it takes
- *    the store as soon as no other agent owns the store or waits for it.
+ *    it was never ready while it owned the store, once, HANDOVER_QUIET_MS later. Without asking, it
+ *    takes the store as soon as no other agent owns the store or waits for it.
  * I3 The owner answers each call that arrived before it entered HANDOVER_LEAVING, or fails the
  *    call, so that the kubelet repeats it.
  */
@@ -39,6 +39,8 @@ struct handover {
     bool called; /* a kubelet call that arrived after `leaving_ms` is waiting */
     bool older;  /* the owner of the store runs an agent version that cannot hand the store over */
     bool proven; /* this agent was ready at least once while it owned the store */
+    /* this agent handed the store over, was never ready, and has asked for it without a call */
+    bool insisted;
     unsigned looks;      /* number of checks whether an agent waits, modulo HANDOVER_LOCK_LOOKS */
     uint64_t leaving_ms; /* when the owner last checked whether another agent waits for the store */
     uint64_t check_ms;   /* when the owner next checks whether an agent waits for the store */

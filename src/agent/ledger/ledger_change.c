@@ -61,27 +61,47 @@ static void set_file_left(struct agent *a, unsigned slot, enum status s, bool le
 }
 
 /*
+ * Turns the CDI file of the slot's claim into a tombstone. `beside`: another slot has a record of
+ * the claim, which only a tombstone ends, so this creates one also if there is no CDI file.
+ */
+static enum status bury(struct agent *a, unsigned slot, bool beside)
+{
+    const char *uid = a->ledger->id[slot].uid;
+    enum status s = cdi_bury(a, uid);
+    s = (s == HOST_ABSENT && beside) ? cdi_mark_gone(a, uid) : s;
+    set_file_left(a, slot, s, s != STATUS_OK && s != HOST_ABSENT);
+    return s;
+}
+
+static enum status write_release(struct agent *a, unsigned slot)
+{
+    if (!a->ledger->usable) { /* a store that is not open may belong to another agent */
+        return HOST_IO;
+    }
+    enum status s = slot_write(a, slot);
+    if (s != STATUS_OK) {
+        store_failed(a, "written", s);
+    }
+    return s;
+}
+
+/*
  * Releases the claim of the slot: turns its CDI file into a tombstone, and writes the release to
  * the store. Later flushes retry operations that fail here.
  */
 static void release_slot(struct agent *a, unsigned slot)
 {
     const struct ledger_entry *e = &a->ledger->entry[slot];
+    bool beside = ledger_freeing_beside(a, slot);
     ledger_set_freeing(a, slot);
-    enum status buried = cdi_bury(a, a->ledger->id[slot].uid);
-    set_file_left(a, slot, buried, buried != STATUS_OK && buried != HOST_ABSENT);
+    enum status buried = bury(a, slot, beside);
     if (e->metadata) {
         ledger_tidy_metadata(a, a->ledger->id[slot].uid);
     }
-    enum status s = HOST_IO;
-    if (a->ledger->usable) { /* a store that is not open may belong to another agent */
-        s = slot_write(a, slot);
-    }
-    if (a->ledger->usable && s != STATUS_OK) {
-        store_failed(a, "written", s);
-    }
-    bool marks = s != STATUS_OK || a->ledger->unlisted || ledger_freeing_beside(a, slot);
-    if (buried == HOST_ABSENT && marks) {
+    /* without a tombstone, the other slot's record would end the release: see check_released */
+    bool keeps = beside && buried != STATUS_OK;
+    enum status s = keeps ? HOST_IO : write_release(a, slot);
+    if (buried == HOST_ABSENT && (s != STATUS_OK || a->ledger->unlisted)) {
         buried = cdi_mark_gone(a, a->ledger->id[slot].uid);
         set_file_left(a, slot, buried, buried != STATUS_OK);
     }
@@ -268,15 +288,15 @@ enum status ledger_rewrite_refused(struct agent *a, unsigned slot, struct writer
 /*
  * After a release: keeps the claim held if neither the store nor the CDI file of the claim could be
  * changed, because the next process would find the claim held. A store that still has the claim's
- * record in another slot, which waits to be freed, counts as one that could not be changed. The
- * disk may have done a write that it reported as failed, so this writes the record again and
- * removes the tombstone; entry.refused stays true if that fails too. HOST_IO: the claim stays held.
+ * record in another slot, which waits to be freed, counts as one that could not be changed
+ * (release_slot). The disk may have done a write that it reported as failed, so this writes the
+ * record again and removes the tombstone; entry.refused stays true if that fails too. HOST_IO: the
+ * claim stays held.
  */
 static enum status check_released(struct agent *a, unsigned slot, struct writer *why)
 {
     struct ledger_entry *e = &a->ledger->entry[slot];
-    bool recorded = !e->refused && !ledger_freeing_beside(a, slot);
-    if (e->state != LEDGER_FREEING_FILE || recorded) {
+    if (e->state != LEDGER_FREEING_FILE || !e->refused) {
         return STATUS_OK;
     }
     ledger_move(a, slot, LEDGER_HELD);

@@ -23,7 +23,8 @@ struct response {
 /*
  * Ends a call with one message of at most RESPONSE_BYTES_MAX bytes and the status OK. If the
  * message must wait and all RESPONSES_PER_LINK entries of the link are in use, the call ends with
- * RESOURCE_EXHAUSTED instead; if the send buffer has no space for that, the connection ends. That
+ * RESOURCE_EXHAUSTED instead, behind a part of the message if the window took one; if the send
+ * buffer has no space for that, the connection ends. That
  * loses nothing: the replies of prepare and unprepare calls do not pass here, only their refusals.
  */
 void response_message(struct agent *a, unsigned link, struct grpc_call_id id, struct view message);
