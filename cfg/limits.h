@@ -852,12 +852,6 @@
  */
 #define HANDOVER_MS 2000u
 /*
- * How long after a handover an agent that was never ready with the store asks for it again without
- * a call: longer than an agent takes to publish its slices, so that the other agent can become
- * ready, and that two agents that cannot become ready exchange the store rarely.
- */
-#define HANDOVER_QUIET_MS 60000u
-/*
  * How long a call waits while another agent has the store: longer than a handover takes. Reached:
  * its claims fail with the reason.
  */

@@ -33,7 +33,6 @@
 #include "agent/serve/links.h"
 #include "agent/serve/pages.h"
 #include "agent/serve/peer_failures.h"
-#include "agent/serve/readiness.h"
 #include "agent/serve/registration.h"
 #include "agent/serve/responses.h"
 #include "base/assert.h"
@@ -552,7 +551,7 @@ void agent_pods_failed(struct agent *a, const char *why)
 static void hand_over(struct agent *a)
 {
     bool wanted = registration_is_done(a) && inventory_is_known(a) && !a->stopping;
-    handover_step(a, wanted, handover_is_proven(a) || driver_ready(a));
+    handover_step(a, wanted);
     if (handover_ends(a, calls_open_before(a, handover_leaving_ms(a)))) {
         calls_retire(a);
         rebuild_retire(a);

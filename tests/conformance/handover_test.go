@@ -216,49 +216,6 @@ func TestOwnerHangs(t *testing.T) {
 	waitFor(t, "readiness", func() bool { status, _ := page(t, b.metricsAddress(), "/readyz"); return status == 200 })
 }
 
-// A rolling update while the kubelet restarts: it registers the old agent last, and a call there takes the store from the new
-// one, which no call reaches any more. The new one is ready all the same, else nothing would end the old one; only when the old one
-// hangs, and a call shows it, is it not.
-func TestRetiredAndReady(t *testing.T) {
-	t.Parallel()
-	api := startAPIServer(t)
-	a, old := running(t, api, "trn2.48xlarge")
-	b := a.surge("two", "trn2.48xlarge")
-	b.node = a.node
-	b.args = append(b.args, "--metrics-port", "0", "--metrics-bind-address", "127.0.0.1")
-	b.start()
-	next := b.registerPod("two")
-	address := b.metricsAddress()
-	ready := func() bool { status, _ := page(t, address, "/readyz"); return status == http.StatusOK }
-	b.waitLog(0, "event=store_opened")
-	waitFor(t, "readiness of the new agent", ready)
-	old.unprepareOK(named(newClaim("any", "req=0")))
-	b.waitLog(0, "event=store_handed_over")
-	for end := time.Now().Add(2 * handoverLimit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if status, reasons := page(t, address, "/readyz"); status != http.StatusOK {
-			t.Fatalf("/readyz of the new agent, which would get the store at a call: %d, %s", status, reasons)
-		}
-	}
-	c := named(api.addClaim(newClaim("new", "req=1")))
-	next.prepareOK(c)
-	a.waitLog(0, "event=store_handed_over")
-	old.unprepareOK(named(newClaim("any", "req=0")))
-	waitFor(t, "readiness without the store", ready)
-	check(t, a.cmd.Process.Signal(syscall.SIGSTOP))
-	contains(t, next.prepareError(c), "another agent uses this store")
-	status, reasons := page(t, address, "/readyz")
-	if status != http.StatusServiceUnavailable {
-		t.Errorf("/readyz beside an agent that hangs: %d", status)
-	}
-	contains(t, reasons, "another agent uses this store")
-	check(t, a.cmd.Process.Signal(syscall.SIGCONT))
-	a.kill()
-	waitFor(t, "prepare once the old agent has ended", prepareWorks(next, c))
-	waitFor(t, "readiness with the store", ready)
-	next.unprepareOK(c)
-	b.noCDI()
-}
-
 // stopsIn has the agent stopped at its next GET of a claim.
 func (a *agent) stopsIn(api *apiServer) {
 	var stopped atomic.Bool

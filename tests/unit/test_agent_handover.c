@@ -157,7 +157,7 @@ static void test_retires(void **state)
     other_has(LOCK_NEXT, HOLDER_NOBODY);
     log_has("level=info event=store_handed_over");
     assert_int_equal(held(), 0);
-    assert_true(agent_ready(world.agent)); /* its next call would get the store back */
+    assert_true(ready_but_for("another agent uses this store"));
     /* whatever happens to the slices is the other one's business */
     api_forget();
     api_slice_cut(api_slice_only());
@@ -175,88 +175,6 @@ static void test_retires(void **state)
     assert_int_equal(slice_devices(api_slice_only()), 3);
     assert_true(agent_ready(world.agent));
     prepare_well(0, 3);
-}
-
-/* This agent owns the store, and hands it over to another one, which keeps it. */
-static void lose_store(void)
-{
-    other_has(LOCK_NEXT, HOLDER_AGENT);
-    for (unsigned i = 0;
-         i < HANDOVER_CHECK_MS && world.agent->ledger->handover.state != HANDOVER_RETIRED; i++) {
-        pass(1);
-    }
-    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETIRED);
-    other_has(LOCK_OWNER, HOLDER_AGENT);
-    other_has(LOCK_NEXT, HOLDER_NOBODY);
-}
-
-/*
- * The new agent of a rolling update lost the store to the old one, and no call comes: it is ready,
- * so that the update goes on. Once it has asked, it is not, unless the owner gives it the store.
- */
-static void test_retired_and_ready(void **state)
-{
-    (void)state;
-    begin();
-    node_up();
-    struct peer *p = service_open();
-    lose_store();
-    pass(10 * HANDOVER_QUIET_MS);
-    assert_true(agent_ready(world.agent));
-    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETIRED);
-    const struct peer_call *c = call_send(p, PREPARE, claims_request(0, 1));
-    pass(STORE_WAIT_MS);
-    assert_non_null(strstr(prepare_error(call_reply_of(c), 0), "another agent uses this store"));
-    pass(HANDOVER_QUIET_MS);
-    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETURNING);
-    assert_true(ready_but_for("another agent uses this store"));
-    other_has(LOCK_OWNER, HOLDER_NOBODY);
-    pass(3000);
-    assert_true(agent_ready(world.agent));
-    prepare_well(0, 1);
-}
-
-/* An agent that lost the store before its slices were stored is not ready, and asks once more. */
-static void test_retired_and_never_ready(void **state)
-{
-    (void)state;
-    begin();
-    api.reachable = false;
-    node_up();
-    pass(1000);
-    assert_false(agent_ready(world.agent));
-    lose_store();
-    pass(HANDOVER_QUIET_MS / 2u);
-    assert_true(ready_but_for("another agent uses this store"));
-    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETIRED);
-    pass(HANDOVER_QUIET_MS / 2u + STORE_BUSY_MS);
-    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETURNING);
-    api.reachable = true;
-    other_has(LOCK_OWNER, HOLDER_NOBODY);
-    pass(40000);
-    assert_true(agent_ready(world.agent));
-    lose_store();
-    assert_true(agent_ready(world.agent));
-}
-
-/*
- * An agent that cannot be ready asks once without a call, and leaves the store to the other one
- * then.
- */
-static void test_never_ready_asks_once(void **state)
-{
-    (void)state;
-    begin();
-    api.reachable = false;
-    node_up();
-    lose_store();
-    pass(HANDOVER_QUIET_MS + STORE_BUSY_MS);
-    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETURNING);
-    other_has(LOCK_OWNER, HOLDER_NOBODY);
-    pass(1000);
-    lose_store();
-    pass(3u * HANDOVER_QUIET_MS);
-    assert_int_equal(world.agent->ledger->handover.state, HANDOVER_RETIRED);
 }
 
 /*
@@ -422,9 +340,6 @@ int main(void)
         cmocka_unit_test(test_lock_refused),
         cmocka_unit_test(test_retires),
         cmocka_unit_test(test_retired_and_called),
-        cmocka_unit_test(test_retired_and_ready),
-        cmocka_unit_test(test_retired_and_never_ready),
-        cmocka_unit_test(test_never_ready_asks_once),
         cmocka_unit_test(test_no_longer_wanted),
         cmocka_unit_test(test_retired_and_no_longer_wanted),
         cmocka_unit_test(test_running_calls),

@@ -44,24 +44,11 @@ static void request_next_lock(struct agent *a)
 }
 
 /*
- * Whether an agent that can serve claims asks for the store. One that handed the store over asks
- * again only while a kubelet call waits. The kubelet calls the agent that registered last: if two
- * agents started at the same time, or the kubelet restarted, this may be the agent that handed the
- * store over. One that was never ready with the store cannot count as ready without it
- * (handover_stands_by), so a rolling update could wait for it for ever: it asks again without a
- * call, HANDOVER_QUIET_MS later. It does that once, because an agent that can never be ready must
- * not take the store from a ready one each minute.
- */
-static bool may_ask(const struct agent *a)
-{
-    const struct handover *h = &a->ledger->handover;
-    bool quiet = a->now_ms >= h->leaving_ms + HANDOVER_QUIET_MS;
-    return !had_store(h) || h->called || (!h->proven && !h->insisted && quiet);
-}
-
-/*
  * Asks for the store, which another agent owns, by locking LOCK_NEXT. Unlocks LOCK_NEXT when this
- * agent cannot serve claims any more (`wanted` of handover_step).
+ * agent cannot serve claims any more (`wanted` of handover_step). An agent that handed the store
+ * over asks again only while a kubelet call waits. The kubelet calls the agent that registered
+ * last: if two agents started at the same time, or the kubelet restarted, this may be the agent
+ * that handed the store over.
  */
 static void request_store(struct agent *a)
 {
@@ -69,10 +56,7 @@ static void request_store(struct agent *a)
     const struct files *f = a->files;
     h->older = f->holder(f->ctx, LOCK_OWNER) == HOLDER_OLDER;
     bool asks = h->wanted && !is_next(h) && !h->older;
-    if (asks && may_ask(a)) {
-        if (had_store(h) && !h->called) {
-            h->insisted = true;
-        }
+    if (asks && (!had_store(h) || h->called)) {
         request_next_lock(a);
     }
     if (!h->wanted && is_next(h)) {
@@ -144,14 +128,13 @@ void handover_called(struct agent *a, bool called)
     a->ledger->handover.called = called;
 }
 
-void handover_step(struct agent *a, bool wanted, bool ready)
+void handover_step(struct agent *a, bool wanted)
 {
     struct handover *h = &a->ledger->handover;
     h->wanted = wanted;
     if (a->ledger->busy) {
         return;
     }
-    h->proven = ready;
     if (h->state == HANDOVER_OWNER && a->now_ms >= h->check_ms) {
         look_for_next(a);
     }
@@ -168,9 +151,8 @@ void handover_retire(struct agent *a)
 {
     handover_move(&a->ledger->handover, HANDOVER_RETIRED);
     a->files->unlock(a->files->ctx, LOCK_OWNER);
-    log_one(
-        a, LOG_ID_STORE_HANDED_OVER, "text",
-        "this agent serves claims again when the kubelet calls it, or the other agent has ended");
+    log_one(a, LOG_ID_STORE_HANDED_OVER, "text",
+            "this agent serves no claim until the other agent has ended");
 }
 
 uint64_t handover_deadline(const struct agent *a)
@@ -187,13 +169,7 @@ uint64_t handover_leaving_ms(const struct agent *a)
     return a->ledger->handover.leaving_ms;
 }
 
-bool handover_stands_by(const struct agent *a)
+bool handover_is_older(const struct agent *a)
 {
-    const struct handover *h = &a->ledger->handover;
-    return h->older || (h->state == HANDOVER_RETIRED && h->proven);
-}
-
-bool handover_is_proven(const struct agent *a)
-{
-    return a->ledger->handover.proven;
+    return a->ledger->handover.older;
 }

@@ -7,9 +7,8 @@
  *
  * Invariants:
  * I1 An agent that does not own the store neither reads nor writes it, and writes no slice.
- * I2 An agent that handed the store over asks for it again only while a kubelet call waits or, if
- *    it was never ready while it owned the store, once, HANDOVER_QUIET_MS later. Without asking, it
- *    takes the store as soon as no other agent owns the store or waits for it.
+ * I2 An agent that handed the store over asks for it again only while a kubelet call waits. Without
+ *    asking, it takes the store as soon as no other agent owns the store or waits for it.
  * I3 The owner answers each call that arrived before it entered HANDOVER_LEAVING, or fails the
  *    call, so that the kubelet repeats it.
  */
@@ -38,9 +37,6 @@ struct handover {
     bool wanted; /* this agent can serve claims: value of `wanted` in the last handover_step */
     bool called; /* a kubelet call that arrived after `leaving_ms` is waiting */
     bool older;  /* the owner of the store runs an agent version that cannot hand the store over */
-    bool proven; /* this agent was ready at least once while it owned the store */
-    /* this agent handed the store over, was never ready, and has asked for it without a call */
-    bool insisted;
     unsigned looks;      /* number of checks whether an agent waits, modulo HANDOVER_LOCK_LOOKS */
     uint64_t leaving_ms; /* when the owner last checked whether another agent waits for the store */
     uint64_t check_ms;   /* when the owner next checks whether an agent waits for the store */
@@ -52,16 +48,8 @@ void handover_move(struct handover *h, enum handover_state to);
 bool handover_owns(const struct agent *a);
 /* When the owner last checked whether another agent waits for the store. */
 uint64_t handover_leaving_ms(const struct agent *a);
-/*
- * Whether this agent, which does not own the store, counts as ready all the same. Two cases:
- * - The owner runs an agent version that cannot hand the store over.
- * - This agent was ready as the owner, and handed the store over. It asks for the store at the next
- *   kubelet call; an agent that has asked and waits does not count as ready, because the owner may
- *   hang.
- */
-bool handover_stands_by(const struct agent *a);
-/* Whether this agent was ready at least once while it owned the store. */
-bool handover_is_proven(const struct agent *a);
+/* Whether the store's owner runs an agent version that cannot hand the store over. */
+bool handover_is_older(const struct agent *a);
 /* Whether a call that arrived at `start_ms` must wait, because the store is being handed over. */
 bool handover_defers(const struct agent *a, uint64_t start_ms);
 /*
@@ -77,10 +65,9 @@ MUST_USE enum status handover_acquire(struct agent *a);
 void handover_called(struct agent *a, bool called);
 /*
  * Checks, when a check is due, whether another agent waits for the store. `wanted`: the kubelet has
- * registered this agent, the devices of the node are known, and the agent is not stopping. `ready`:
- * the agent is ready now, or handover_is_proven.
+ * registered this agent, the devices of the node are known, and the agent is not stopping.
  */
-void handover_step(struct agent *a, bool wanted, bool ready);
+void handover_step(struct agent *a, bool wanted);
 /*
  * Whether the owner must now hand the store over to the agent that waits for it. `running`: a call
  * that arrived before `leaving_ms` is still running. The owner waits for such calls, but no longer

@@ -3,12 +3,9 @@
  * Derives readiness, and the reasons against it, from the state of other modules. Changes no state.
  *
  * Ready means that a claim that is allocated now would be prepared. So an agent that does not own
- * the claim store is not ready, with two exceptions, because a rolling update ends the owner only
- * when this agent is ready:
- * - The owner is an agent of an older release, which does not hand the store over.
- * - This agent was ready as the owner, and another agent asked for the store, for instance because
- *   the kubelet restarted and registered that one last. The first call gets the store back. Without
- *   this exception the update would stand still, because no call comes.
+ * the claim store is not ready, with one exception: the owner is an agent of an older release. Such
+ * an agent does not hand the store over, and a rolling update ends it only when this agent is
+ * ready.
  *
  * Ready also means that no other program gives out the devices of that claim. While a device plugin
  * runs on the node, a device could be given to two pods without an error at first. So the agent is
@@ -92,7 +89,7 @@ static unsigned reason_bits(const struct agent *a)
         [REASON_STOPPING] = a->stopping,
         [REASON_REGISTRATION] = !a->serve->registration.registered,
         [REASON_SERVICE] = a->service_lost,
-        [REASON_STORE] = owner ? !accepts_claims(a) : !handover_stands_by(a),
+        [REASON_STORE] = owner ? !accepts_claims(a) : !handover_is_older(a),
         [REASON_CDI] = owner && ledger_cdi_remedy(a) != NULL,
         [REASON_CDI_FILE] = owner && ledger_is_usable(a) && !reconcile_is_complete(a),
         [REASON_DEVICES] = a->devices->unknown,
@@ -111,16 +108,11 @@ static unsigned reason_bits(const struct agent *a)
     return mask;
 }
 
-bool driver_ready(const struct agent *a)
-{
-    return reason_bits(a) == 0u;
-}
-
 bool agent_ready(const struct agent *a)
 {
     bool ready = true;
     for (const struct agent *d = a; d != NULL; d = d->next) {
-        ready = ready && driver_ready(d);
+        ready = ready && reason_bits(d) == 0u;
     }
     return ready;
 }

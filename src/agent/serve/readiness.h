@@ -14,9 +14,7 @@
 
 struct agent;
 
-/* Whether there is no reason of this driver alone against readiness. */
-bool driver_ready(const struct agent *a);
-/* Whether the agent is ready: all of its drivers are. */
+/* Whether the agent is ready. */
 bool agent_ready(const struct agent *a);
 /*
  * Appends reason number `index` (from 0) against readiness as one line; false: there are fewer
