@@ -47,6 +47,7 @@ static const struct frame_case framing[] = {
     {"PING of 6 on a stream", {{PING, 0, 1, "010203040506"}}, " GOAWAY 0 FRAME_SIZE_ERROR", "",
      false},
     {"PING of 9", {{PING, 0, 0, PING_8 "09"}}, " GOAWAY 0 FRAME_SIZE_ERROR", "", false},
+    {"PING of 12", {{PING, 0, 0, PING_8 "090a0b0c"}}, " GOAWAY 0 FRAME_SIZE_ERROR", "", false},
     {"RST_STREAM of 3", {POST_1, {RST, 0, 1, "000008"}}, " GOAWAY 1 FRAME_SIZE_ERROR", NULL, false},
     {"RST_STREAM of 5", {POST_1, {RST, 0, 1, "0000000800"}}, " GOAWAY 1 FRAME_SIZE_ERROR", NULL,
      false},
