@@ -155,7 +155,8 @@ static void test_retires(void **state)
     assert_false(disk.locked[DRIVER_NEURON][LOCK_OWNER]);
     other_has(LOCK_OWNER, HOLDER_AGENT);
     other_has(LOCK_NEXT, HOLDER_NOBODY);
-    log_has("level=info event=store_handed_over");
+    log_has("level=info event=store_handed_over text="
+            "\"this agent serves no claim until the other agent has ended\"");
     assert_int_equal(held(), 0);
     assert_true(ready_but_for("another agent uses this store"));
     /* whatever happens to the slices is the other one's business */
