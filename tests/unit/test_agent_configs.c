@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the log tells of the configurations of a claim that is refused: those that apply, once for
- * each try, and nothing of a claim whose configurations were not read.
+ * The log reports the configurations of a refused claim: those that apply, once for each try. It
+ * reports nothing of a claim whose configurations were not read.
  */
 #include "tests/unit/kubelet/agent_kubelet.h"
 

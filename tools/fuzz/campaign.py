@@ -57,8 +57,8 @@ def git(*words):
 
 
 def stamp_of(files):
-    """Commit and release of the code of a target. `-dirty` and `+` tell of these files alone: a campaign itself changes
-    campaign.json and the ledger, which are no code."""
+    """Commit and release of the code of a target. `-dirty` and `+` report changes of these files only: a campaign
+    itself changes campaign.json and the ledger, which are no code."""
     dirty = linked.sum_of(files) != linked.sum_of(files, "HEAD")
     commit = git("rev-parse", "HEAD").strip() + ("-dirty" if dirty else "")
     return {"commit": commit, "release": part.release(dirty)}

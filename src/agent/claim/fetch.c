@@ -132,7 +132,6 @@ void fetch_release(struct agent *a, unsigned fetch)
         api_cancel(a, slot_of(fetch));
     }
     a->claim->fetch[fetch].state = FETCH_FREE;
-    a->claim->fetch[fetch].whole = false;
 }
 
 /* --- handling records of the response to a GET --- */
@@ -381,6 +380,7 @@ static void fail_fetch(struct fetch *f, const struct api_result *r)
     char *text = f->builder.why;
     f->state = is_transient(r) ? FETCH_TRANSIENT : FETCH_FAILED;
     f->retry_after_ms = api_retry_after_ms(r);
+    f->whole = r->status == STATUS_OK;
     f->failed = (r->status == STATUS_OK) ? f->builder.failed : r->status;
     if (r->status != STATUS_OK) {
         struct writer why = writer_of(text, sizeof f->builder.why - 1u);
@@ -393,7 +393,6 @@ static void fail_fetch(struct fetch *f, const struct api_result *r)
 void fetch_end(struct agent *a, const struct api_result *r)
 {
     struct fetch *f = fetch_of(a, r);
-    f->whole = r->status == STATUS_OK;
     if (is_repeated(a, f, r)) {
         f->state = FETCH_REPEAT;
     } else if (r->status == STATUS_OK && claim_end(&f->builder) == STATUS_OK) {

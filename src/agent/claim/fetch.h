@@ -36,7 +36,7 @@ struct fetch {
      * are not of this node
      */
     enum status failed;
-    bool whole;              /* the GET has ended, and the claim was read completely */
+    bool whole;              /* if FETCH_FAILED: whether the claim was read completely */
     uint64_t retry_after_ms; /* if FETCH_TRANSIENT: the wait that the server asks for; 0: none */
     struct claim_builder builder;
 };
