@@ -20,6 +20,28 @@ UNUSED_OK static void begin(void)
     node_up();
 }
 
+UNUSED_OK static void begin_with(unsigned used)
+{
+    node_with_claims(used);
+    log_forget();
+    api_forget();
+}
+
+UNUSED_OK static struct disk_file *store(void)
+{
+    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
+    assert_non_null(f);
+    return f;
+}
+
+/* The slot that holds claim `n`. */
+UNUSED_OK static unsigned slot_of(unsigned n)
+{
+    int slot = ledger_find(world.agent, api.claim[n].uid);
+    assert_true(slot >= 0);
+    return (unsigned)slot;
+}
+
 /* Fails unless cfg/deploy/operate.md has this text. */
 UNUSED_OK static void documented(const char *text)
 {

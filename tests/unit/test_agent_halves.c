@@ -11,27 +11,6 @@
 #define LISTS "GET /apis/resource.k8s.io/v1/resourceclaims?limit="
 #define HEADER_COPY (STORE_HEADER_BYTES / 2u)
 
-static void begin_with(unsigned used)
-{
-    node_with_claims(used);
-    log_forget();
-    api_forget();
-}
-
-static struct disk_file *store(void)
-{
-    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
-    assert_non_null(f);
-    return f;
-}
-
-static unsigned slot_of(unsigned n)
-{
-    int slot = ledger_find(world.agent, api.claim[n].uid);
-    assert_true(slot >= 0);
-    return (unsigned)slot;
-}
-
 static struct ledger_entry *entry(unsigned n)
 {
     return &world.agent->ledger->entry[slot_of(n)];

@@ -26,13 +26,6 @@ static void up_in_boot(const char *id)
     pass(2000);
 }
 
-static unsigned slot_of(unsigned n)
-{
-    int slot = ledger_find(world.agent, api.claim[n].uid);
-    assert_true(slot >= 0);
-    return (unsigned)slot;
-}
-
 /* The half that counts of the claim's record is damaged. */
 static void rot(unsigned n)
 {

@@ -8,27 +8,6 @@
 #include "agent/ledger/ledger_internal.h"
 #include "dra/store.h"
 
-static void begin_with(unsigned used)
-{
-    node_with_claims(used);
-    log_forget();
-    api_forget();
-}
-
-static struct disk_file *store(void)
-{
-    struct disk_file *f = disk_find(FILES_STATE, STORE_FILE_NAME);
-    assert_non_null(f);
-    return f;
-}
-
-static unsigned slot_of(unsigned n)
-{
-    int slot = ledger_find(world.agent, api.claim[n].uid);
-    assert_true(slot >= 0);
-    return (unsigned)slot;
-}
-
 static bool marked(unsigned n)
 {
     return ledger_tombstone(world.agent, api.claim[n].uid) == STATUS_OK;
