@@ -579,6 +579,14 @@ static bool setting_twice(const struct frame *f)
     return f->type == 4u && twice && ours.now.failed && quiet(&theirs);
 }
 
+/* nghttp2 counts the settings before it looks at the stream, the flags and the length. */
+static bool many_settings(const struct frame *f)
+{
+    bool many = f->payload.len > NGHTTP2_DEFAULT_MAX_SETTINGS * 6u;
+    return f->type == 4u && many && ours.now.failed && theirs.now.failed &&
+           theirs.now.code == H2_ENHANCE_YOUR_CALM;
+}
+
 static bool many_updates(const struct frame *f)
 {
     return (f->type == 1u || f->type == 9u) && engine.c.block.size_updates > HPACK_SIZE_UPDATES_MAX;
@@ -638,6 +646,7 @@ static const struct difference {
     {"settings of extensions that the engine does not have", extension},
     {"RFC 9113 8.1: DATA before the final header list, but without octets", empty_data},
     {"a setting that comes twice, first with a value that it must not have", setting_twice},
+    {"more settings than nghttp2 takes, and another error: no rule says which wins", many_settings},
     {"HPACK_SIZE_UPDATES_MAX updates of the table's size in a block", many_updates},
     {"RFC 9113 8.2.1 and 9110 15: more characters, a second host or length, and a status below 100 "
      "may be refused",
