@@ -25,6 +25,7 @@ import (
 	apps "k8s.io/api/apps/v1"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
+	flowcontrol "k8s.io/api/flowcontrol/v1"
 	rbac "k8s.io/api/rbac/v1"
 	resource "k8s.io/api/resource/v1"
 	resourcebeta "k8s.io/api/resource/v1beta1"
@@ -85,6 +86,10 @@ var types = map[string]func() any{
 	},
 	"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding": func() any {
 		return &admission.ValidatingAdmissionPolicyBinding{}
+	},
+	"flowcontrol.apiserver.k8s.io/v1/FlowSchema": func() any { return &flowcontrol.FlowSchema{} },
+	"flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration": func() any {
+		return &flowcontrol.PriorityLevelConfiguration{}
 	},
 	"monitoring.coreos.com/v1/PodMonitor":     nil,
 	"monitoring.coreos.com/v1/PrometheusRule": nil,

@@ -24,7 +24,8 @@ func apiServer(t *testing.T, stored map[string]object) string {
 	kinds := map[string][]string{"v1": {"Namespace", "Pod", "Service", "ServiceAccount"}, "apps/v1": {"DaemonSet"}, "batch/v1": {"Job"},
 		"rbac.authorization.k8s.io/v1":    {"ClusterRole", "ClusterRoleBinding"},
 		"resource.k8s.io/v1":              {"DeviceClass", "ResourceClaimTemplate"},
-		"admissionregistration.k8s.io/v1": {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}}
+		"admissionregistration.k8s.io/v1": {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"},
+		"flowcontrol.apiserver.k8s.io/v1": {"FlowSchema", "PriorityLevelConfiguration"}}
 	answers := map[string]any{"/version": object{"major": "1", "minor": "36", "gitVersion": "v1.36.3"},
 		"/api": object{"kind": "APIVersions", "versions": []string{"v1"}}}
 	var groups []object

@@ -110,7 +110,7 @@ func TestSelector(t *testing.T) {
 func TestReusedValues(t *testing.T) {
 	var none []string
 	for _, value := range []string{"ports", "livenessProbe", "readinessProbe", "startupProbe", "extraArgs", "commonLabels", "podLabels",
-		"daemonSetAnnotations", "minReadySeconds", "revisionHistoryLimit", "image.digest", "admission.foreignConfigs",
+		"daemonSetAnnotations", "minReadySeconds", "revisionHistoryLimit", "image.digest", "admission.foreignConfigs", "flowControl",
 		"monitoring.prometheusRule.runbookUrl", "monitoring.prometheusRule.absent"} {
 		none = append(none, "draDriver."+value+"=null")
 	}

@@ -131,7 +131,7 @@ func agentPods() string {
 func installed(t *testing.T) string {
 	t.Helper()
 	return mustKubectl(t, "get", "namespaces,clusterroles,clusterrolebindings,deviceclasses,validatingadmissionpolicies,"+
-		"validatingadmissionpolicybindings", "-o", "name") +
+		"validatingadmissionpolicybindings,flowschemas,prioritylevelconfigurations", "-o", "name") +
 		mustKubectl(t, "get", "daemonsets,jobs,configmaps,serviceaccounts,secrets", "-A", "-o", "name")
 }
 
@@ -291,15 +291,22 @@ func newConfined(t *testing.T) confined {
 		strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace))}
 }
 
-// as runs kubectl with a token and nothing of the administrator's: his certificate would win over the token.
+// as is whether kubectl does this with a token.
 func as(t *testing.T, token, manifest string, args ...string) error {
+	t.Helper()
+	_, err := outputAs(t, token, manifest, args...)
+	return err
+}
+
+// outputAs runs kubectl with a token and nothing of the administrator's: his certificate would win over the token. Its log is in the
+// output.
+func outputAs(t *testing.T, token, manifest string, args ...string) (string, error) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
 	overwrite(t, config, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+kube.Server+
 		"', certificate-authority: "+filepath.Join(kube.Run, "pki", "ca.crt")+"}}]\nusers: [{name: u, user: {token: "+token+
 		"}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n")
-	_, err := run(manifest, kube.Programs["kubectl"], append([]string{"--kubeconfig", config}, args...)...)
-	return err
+	return run(manifest, "sh", append([]string{"-c", `exec "$@" 2>&1`, "sh", kube.Programs["kubectl"], "--kubeconfig", config}, args...)...)
 }
 
 // confinedSlice is one of a node and a driver, with a device.
@@ -369,9 +376,25 @@ func withEFA(t *testing.T) {
 		"of the drivers neuron.aws.com and dra.net")
 	denied(t, "another node's", as(t, c.bound, confinedSlice("elsewhere", efaDriver), "create", "-f", "-"), "may write only")
 	policiesFit(t)
+	ownLevel(t, c)
 	waitRunning(t, pod)
 	checkAligned(t, efaTrn2, pod, 4, 4)
 	mustKubectl(t, "delete", "pod", pod) // who unprepares it goes with the next upgrade
+}
+
+// ownLevel: the API server gives the agent's requests the priority level of flowControl.enabled, to reads of objects and others.
+func ownLevel(t *testing.T, c confined) {
+	t.Helper()
+	const name = "neuron-dra-driver"
+	schema := mustKubectl(t, "get", "flowschema", name, "-o", "jsonpath={.metadata.uid}")
+	level := mustKubectl(t, "get", "prioritylevelconfiguration", name, "-o", "jsonpath={.metadata.uid}")
+	for _, path := range []string{"/version", "/apis/resource.k8s.io/" + kube.Seen[0] + "/resourceslices"} {
+		out, err := outputAs(t, c.bound, "", "get", "--raw", path, "-v=8")
+		if err != nil || !strings.Contains(out, "X-Kubernetes-Pf-Flowschema-Uid: "+schema) ||
+			!strings.Contains(out, "X-Kubernetes-Pf-Prioritylevel-Uid: "+level) {
+			t.Errorf("%s is not in the flow schema %s and the level %s: %v\n%s", path, schema, level, err, out)
+		}
+	}
 }
 
 // anotherImage is in the node's containerd under another tag and with another digest: the image of a release that differs
@@ -417,7 +440,7 @@ func upgrade(t *testing.T) {
 		// With values as they are set for AWS's chart.
 		{"helm-upgrade", "localhost/" + release + ":" + tag, append([]string{"upgrade", release, filepath.Join(root, "cfg", "deploy", "chart"),
 			"--set", "devicePlugin.enabled=false", "--set", "npd.enabled=false", "--set", "draDriver.enabled=true",
-			"--set", "draDriver.image.tag=" + tag, "--set", "draDriver.efa.enabled=true"}, hostPaths()...)},
+			"--set", "draDriver.image.tag=" + tag, "--set", "draDriver.efa.enabled=true", "--set", "draDriver.flowControl.enabled=true"}, hostPaths()...)},
 		{"helm-rollback", first, []string{"rollback", release}},
 	} {
 		old, slow := mustKubectl(t, "-n", agentNamespace, "get", "pods", "-o", agentPodUID), slowPrepares(t)

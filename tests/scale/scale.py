@@ -77,6 +77,16 @@ def health_of_kernel(tree):
             os.symlink("/sys/class/net/lo/" + of_loopback, device + name)
 
 
+def own_level(path):
+    """The priority level that the chart makes with flowControl.enabled; the path of the file."""
+    helm = os.path.join(build.build(build.HELM), "helm")
+    with open(path, "w", encoding="utf-8") as stream:
+        subprocess.run([helm, "template", "agents", os.path.join(ROOT, "cfg", "deploy", "chart"), "--set",
+                        "draDriver.flowControl.enabled=true", "--show-only", "templates/flow-control.yaml",
+                        "--kube-version", "1.34.0"], stdout=stream, check=True)
+    return path
+
+
 def settings(run, arguments, program, binary, agents):
     """What the Go program needs to know. run: a Cluster of tools/cluster, for its command lines alone."""
     ip, port = run.service_ip(1), run.port("apiserver")
@@ -84,16 +94,21 @@ def settings(run, arguments, program, binary, agents):
     # The address is given twice then; the last one counts.
     apiserver = [*config.apiserver_args(run), "--bind-address=0.0.0.0", f"--advertise-address={ip}",
                  f"--audit-policy-file={run.path('audit.json')}", f"--audit-log-path={audit}", "--audit-log-maxsize=0"]
-    manifests = os.path.join(ROOT, "cfg", "deploy", "manifests")
-    output = os.path.join(ROOT, "build", "scale", f"{program}-{arguments.kubelet}-{agents}.json")
+    deploy = os.path.join(ROOT, "cfg", "deploy", "manifests")
+    manifests = [os.path.join(deploy, name) for name in ("namespace.yaml", "rbac.yaml")]
+    if arguments.own_level:
+        manifests.append(own_level(run.path("flow-control.yaml")))
+    kind = arguments.kubelet + ("-level" if arguments.own_level else "")
+    output = os.path.join(ROOT, "build", "scale", f"{program}-{kind}-{agents}.json")
     return {
-        "agents": agents, "program": program, "binary": binary, "kubelet": arguments.kubelet, "directory": run.run,
+        "agents": agents, "program": program, "binary": binary, "kubelet": arguments.kubelet,
+        "own_level": arguments.own_level, "directory": run.run,
         "tree": run.path("node"), "output": output, "commit": commit(), "phases": arguments.phases,
         "etcd": config.etcd_args(run), "apiserver": apiserver, "kubectl": run.programs["kubectl"],
         "admin": run.kubeconfig, "authority": run.path("pki", "ca.crt"), "server": f"https://{ip}:{port}",
         "server_ip": ip,
         "agents_ip": run.service_ip(2), "audit": audit, "kubernetes": arguments.k8s,
-        "manifests": [os.path.join(manifests, name) for name in ("namespace.yaml", "rbac.yaml")],
+        "manifests": manifests,
         "rest_seconds": arguments.rest, "outage_seconds": arguments.outage, "storm_seconds": arguments.storm,
         "foreign_claims": arguments.foreign_claims, "foreign_slices": arguments.foreign_slices,
         "patience_seconds": arguments.patience,
@@ -142,6 +157,8 @@ def parse():
     parser.add_argument("--kubelet", choices=("absent", "checkpoint", "registers"), default="registers",
                         help="absent: no kubelet; checkpoint: one that left a whole checkpoint without claims; "
                              "registers: that, and one that registers the driver")
+    parser.add_argument("--own-level", action="store_true",
+                        help="a priority level of its own for the agents, as the chart's flowControl.enabled")
     parser.add_argument("--kernel-files", action="store_true",
                         help="the health files of the simulated tree are files of the kernel, which stay open")
     parser.add_argument("--phases", default="", help="comma-separated; empty: all")

@@ -16,7 +16,7 @@ scale-programs: all deps-all
 SCALE_LONG := --rest 300 --outage 120 --storm 60 --foreign-claims 20000 --foreign-slices 10000 --patience 300
 SCALE_RUN = /usr/bin/python3 tests/scale/scale.py --agents $(N) --reference $(REFERENCE) --agent $(AGENT) \
 	--reference-binary $(SCALE)/reference --fleet $(SCALE)/fleet --k8s $(K8S) --kubelet $(or $(KUBELET),registers) \
-	--phases '$(PHASES)' $(if $(LONG),$(SCALE_LONG)) $(if $(KERNEL_FILES),--kernel-files)
+	--phases '$(PHASES)' $(if $(LONG),$(SCALE_LONG)) $(if $(KERNEL_FILES),--kernel-files) $(if $(OWN_LEVEL),--own-level)
 
 # UPDATE=1 keeps the summaries of this run, also when a goal is missed, and writes table and plots from all that are kept.
 SCALE_KEEP = mkdir -p tests/scale/results && cp $(SCALE)/*.json tests/scale/results && \

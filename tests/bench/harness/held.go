@@ -10,7 +10,7 @@ import (
 
 const (
 	heldRounds = 10
-	heldClaims = 60  // prepared in each half of a round
+	heldClaims = 60   // prepared in each half of a round
 	heldBound  = 1.05 // what a prepare may cost with a full table, as a multiple of one with an empty table
 )
 

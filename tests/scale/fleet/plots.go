@@ -86,19 +86,19 @@ func costs() []panel {
 	}
 }
 
-// plotAll draws the runs of the agent: with the kubelet that most of them have.
+// plotAll draws the runs of the agent: with what most of them had around them.
 func plotAll(results []*result, directory string) error {
-	kubelets := map[string]int{}
+	runsAround := map[string]int{}
 	for _, r := range results {
 		if r.Program == "agent" {
-			kubelets[r.Kubelet]++
+			runsAround[r.around()]++
 		}
 	}
 	var runs []*result
 	for _, r := range results {
 		most := true
-		for _, count := range kubelets {
-			most = most && count <= kubelets[r.Kubelet]
+		for _, count := range runsAround {
+			most = most && count <= runsAround[r.around()]
 		}
 		if r.Program == "agent" && most {
 			runs = append(runs, r)

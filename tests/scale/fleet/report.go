@@ -67,9 +67,17 @@ func readResults(directory string) ([]*result, error) {
 		return nil, fmt.Errorf("%s holds no summary: make scale writes one", directory)
 	}
 	slices.SortFunc(all, func(a, b *result) int {
-		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.Kubelet, b.Kubelet), cmp.Compare(a.Agents, b.Agents))
+		return cmp.Or(cmp.Compare(a.Program, b.Program), cmp.Compare(a.around(), b.around()), cmp.Compare(a.Agents, b.Agents))
 	})
 	return all, nil
+}
+
+// around is what a run had beside the control plane and the agents.
+func (r *result) around() string {
+	if r.OwnLevel {
+		return "kubelet " + r.Kubelet + ", priority level of its own"
+	}
+	return "kubelet " + r.Kubelet
 }
 
 // phaseOf finds a phase of the run by its kind; of two outages the short and the long one.
@@ -241,7 +249,7 @@ func makeTable(results []*result) string {
 		if r.Program != "agent" {
 			name = "Go reference"
 		}
-		header += fmt.Sprintf(" %s %s, kubelet %s |", thousands(int64(r.Agents)), name, r.Kubelet)
+		header += fmt.Sprintf(" %s %s, %s |", thousands(int64(r.Agents)), name, r.around())
 		line += "---|"
 	}
 	fmt.Fprintln(&out, header+"\n"+line)
@@ -272,8 +280,8 @@ func makeTable(results []*result) string {
 				outages = append(outages, length)
 			}
 		}
-		fmt.Fprintf(&out, "- %s of %s, kubelet %s: %s, commit %s, Kubernetes %s, %d cores, load average %s before; outages of %s; "+
-			"%s foreign claims and %s foreign slices.\n", thousands(int64(r.Agents)), r.Program, r.Kubelet, r.Date, r.Commit, r.Kubernetes,
+		fmt.Fprintf(&out, "- %s of %s, %s: %s, commit %s, Kubernetes %s, %d cores, load average %s before; outages of %s; "+
+			"%s foreign claims and %s foreign slices.\n", thousands(int64(r.Agents)), r.Program, r.around(), r.Date, r.Commit, r.Kubernetes,
 			r.Cores, r.Load, strings.Join(outages, " and "), thousands(int64(r.Foreign[0])), thousands(int64(r.Foreign[1])))
 	}
 	return out.String()
@@ -284,7 +292,7 @@ func writeGrowth(out *strings.Builder, results []*result) {
 	kinds := map[string][]*result{}
 	var order []string
 	for _, r := range results { // sorted by number of agents
-		kind := r.Program + ", kubelet " + r.Kubelet
+		kind := r.Program + ", " + r.around()
 		if kinds[kind] == nil {
 			order = append(order, kind)
 		}

@@ -44,6 +44,7 @@ type result struct {
 	Program    string   `json:"program"`
 	Agents     int      `json:"agents"`
 	Kubelet    string   `json:"kubelet"`
+	OwnLevel   bool     `json:"own_level"`
 	Commit     string   `json:"commit"`
 	Kubernetes string   `json:"kubernetes"`
 	Date       string   `json:"date"`
@@ -104,7 +105,7 @@ func runAll(config string) error {
 func newResult(s *settings) *result {
 	load, _ := os.ReadFile("/proc/loadavg")
 	before, _, _ := strings.Cut(string(load), " ")
-	return &result{Program: s.Program, Agents: s.Agents, Kubelet: s.Kubelet, Commit: s.Commit, Kubernetes: s.Kubernetes,
+	return &result{Program: s.Program, Agents: s.Agents, Kubelet: s.Kubelet, OwnLevel: s.OwnLevel, Commit: s.Commit, Kubernetes: s.Kubernetes,
 		Date: time.Now().UTC().Format(time.DateOnly), Cores: runtime.NumCPU(), Load: before,
 		Foreign: [2]int{s.ForeignClaims, s.ForeignSlices}}
 }

@@ -26,7 +26,8 @@ type settings struct {
 	Agents    int    `json:"agents"`
 	Program   string `json:"program"` // agent or reference
 	Binary    string `json:"binary"`
-	Kubelet   string `json:"kubelet"` // absent, checkpoint or registers
+	Kubelet   string `json:"kubelet"`   // absent, checkpoint or registers
+	OwnLevel  bool   `json:"own_level"` // Manifests have the chart's flowControl.enabled
 	Directory string `json:"directory"`
 	Tree      string `json:"tree"` // simulated sysfs, proc and dev
 	Output    string `json:"output"`
