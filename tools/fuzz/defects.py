@@ -3,7 +3,8 @@
 """Puts mistakes into the agent, one at a time, and shows that the tests that are named find each.
 
   tools/fuzz/defects.py [--only NAME] FILE...    those of tests/defects/FILE.toml, two at once
-  tools/fuzz/defects.py --dry-run                only whether each edit still fits its file; builds nothing
+  tools/fuzz/defects.py --dry-run                only whether each edit still fits its file and each fuzz target has
+                                                 enough of them; builds nothing
 
 A mistake is one edit of one file. The file is copied, edited, compiled as the named test's own build does, and linked
 in place of the right one. `target` says what has to find it:
@@ -21,6 +22,7 @@ Fails when a mistake is not found, and when an edit does not fit its file any mo
 """
 
 import argparse
+import collections
 import concurrent.futures
 import os
 import pathlib
@@ -40,6 +42,7 @@ DEFECTS = ROOT / "tests" / "defects"
 OBJECTS = ROOT / "build" / "obj" / "fuzz" / "address"
 SCRATCH = ROOT / "build" / "defects"
 SECONDS = 20
+FEWEST = 2  # mistakes of a fuzz target; a single one says little of what else it notices
 RUN_SECONDS = 300  # of a program that has to fail
 KEYS = {"name", "file", "find", "replace", "target"}
 # What the Makefile calls their build, and the arguments that are enough.
@@ -214,6 +217,16 @@ def dry_run(defects):
     return unfit
 
 
+def too_few(defects):
+    """Number of fuzz targets with fewer than FEWEST mistakes; names each."""
+    count = collections.Counter(defect["target"] for defect in defects)
+    poor = [name for name in targets.names() if count[name] < FEWEST]
+    for name in poor:
+        print(f"  FAIL  the fuzz target {name} has {count[name]} seeded mistakes, and needs {FEWEST}: "
+              "put mistakes of what it runs into tests/defects")
+    return len(poor)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="NAME")
@@ -222,7 +235,8 @@ def main():
     given = parser.parse_args()
     defects = [entry for entry in read_defects(given.files) if given.only in (None, entry["name"])]
     if given.dry_run:
-        return 1 if dry_run(defects) or not defects else 0
+        poor = 0 if given.files or given.only else too_few(defects)
+        return 1 if dry_run(defects) or poor or not defects else 0
     if any(f"{kind_of(entry['target'])}_COMPILE" not in os.environ for entry in defects):
         sys.exit("defects: make fuzz-defects, make claim-defects and make model-trace-defects call this")
     missed = 0
