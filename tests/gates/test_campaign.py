@@ -65,7 +65,7 @@ class Campaign(unittest.TestCase):
         for module, name, value in ((campaign, "DATA", root / "campaign.json"),
                                     (campaign, "COPY", root / "build/campaign.json"), (campaign, "LEDGER", ledger),
                                     (linked, "files_of", lambda target: [target, "Makefile"]),
-                                    (linked, "sum_of", lambda files, commit="": f"{files[0]} of today")):
+                                    (linked, "sum_of", lambda files, commit="": f"{''.join(files[:1])} of today")):
             patch = mock.patch.object(module, name, value)
             patch.start()
             self.addCleanup(patch.stop)
@@ -81,9 +81,28 @@ class Campaign(unittest.TestCase):
     def test_targets_without_a_row_are_named(self):
         self.run_with(30_000_000, 300)
         text = campaign.ledger_text()
-        self.assertIn(f"1 of {len(targets.names())} targets have a row, 1 have reached their goal. No row: `agent`,",
-                      text)
+        self.assertIn(f"On the code of any row, 1 of {len(targets.names())} targets have run, and 1 have reached their "
+                      "goal. No row: `agent`,", text)
         self.assertNotIn("`hpack`", text)
+
+    def test_rows_of_other_code_are_not_progress_on_this_one(self):
+        count = len(targets.names())
+        self.run_with(30_000_000, 300)
+        other = {**campaign.new_row("dns", "other", ["dns"]), "executions": 10 ** 9, "fast_executions": 1,
+                 "fast_seconds": 1}
+        begun = {**campaign.new_row("json", "json of today", ["json"]), "executions": 5}
+        campaign.write_data({"runs": [self.row(), other, begun]})
+        progress = f"1 of {count} targets have reached their goal, 1 have begun, {count - 2} were not run"
+        text = campaign.ledger_text()
+        self.assertRegex(text, rf"\nOn the code of commit [0-9a-f]{{12}}(-dirty)?, {progress}\.\n")
+        self.assertIn(f"On the code of any row, 3 of {count} targets have run, and 2 have reached their goal.", text)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            campaign.state(targets.names())
+        self.assertIn(f"campaign: on this code {progress}; ", said.getvalue())
+
+    def test_ledger_names_the_commit_that_it_judges(self):
+        with mock.patch.object(campaign, "stamp_of", return_value={"commit": "2" * 40 + "-dirty", "release": ""}):
+            self.assertIn(f"On the code of commit {'2' * 12}-dirty, 0 of", campaign.ledger_text())
 
     def row(self):
         return campaign.read_data()["runs"][0]
@@ -217,6 +236,11 @@ class Tracked(unittest.TestCase):
         content = json.loads(campaign.DATA.read_text())
         self.assertEqual(len(self.rows), len(content["runs"]))
         self.assertEqual({row["files"] for row in content["runs"]}, set(content["files"]))
+
+    def test_ledger_says_what_a_finding_of_a_row_is(self):
+        """Its sum is not the number of findings that the text names."""
+        head = campaign.LEDGER.read_text().partition(campaign.BEGIN)[0]
+        self.assertIn("The column `findings` counts", head)
 
     def test_each_list_has_what_decides(self):
         for row in self.rows:

@@ -202,6 +202,14 @@ def today(names):
     return [row_of_tree(data, name) for name in names]
 
 
+def progress(rows):
+    """How far the targets are on the code that the rows are of."""
+    done = sum(not missing(row) for row in rows)
+    fresh = sum(not row["code"] for row in rows)
+    return (f"{done} of {len(rows)} targets have reached their goal, {len(rows) - done - fresh} have begun, "
+            f"{fresh} were not run")
+
+
 def state(names):
     rows = today(names)
     for row in rows:
@@ -209,10 +217,8 @@ def state(names):
         print(f"  {row['target']:<14} {row['code'] or '–':<16} {cost} "
               f"{row['executions']:>13,} of {goal_words(row):<22}  "
               f"{'done' if not missing(row) else f'{hours(row):.1f} h missing' if cost_us(row) else 'missing'}")
-    done = [row for row in rows if not missing(row)]
     rest = sum(hours(row) for row in rows)
-    print(f"campaign: {len(done)} of {len(rows)} targets have reached their goal on this code; "
-          f"{rest:.0f} h of one core are missing, without those that were not run")
+    print(f"campaign: on this code {progress(rows)}; those that have begun lack {rest:.0f} h of one core")
     return 0
 
 
@@ -227,19 +233,26 @@ def goal_words(row):
     return f"{goal_of(row):,}" + ("" if missing(row) else ", reached")
 
 
+def short(commit):
+    return commit[:12] + ("-dirty" if commit.endswith("-dirty") else "")
+
+
 def cells(row):
     cost = f"{cost_us(row):.1f}" if cost_us(row) else "–"
-    commit = row["commit"][:12] + ("-dirty" if row["commit"].endswith("-dirty") else "")
-    return [row["target"], row["release"], commit, row["code"] or "–", f"{row['executions']:,}", f"{row['address']:,}",
-            goal_words(row), cost, str(row["edges"]), str(row["features"]), str(row["findings"])]
+    return [row["target"], row["release"], short(row["commit"]), row["code"] or "–", f"{row['executions']:,}",
+            f"{row['address']:,}", goal_words(row), cost, str(row["edges"]), str(row["features"]), str(row["findings"])]
 
 
 def ledger_text():
     """The ledger with a table of all rows; build/fuzz/campaign.json may have rows that the tracked one lacks."""
     rows = sorted(read_data()["runs"], key=lambda row: (row["target"], row["date"]))
+    names = targets.names()
     ran, done = {row["target"] for row in rows}, {row["target"] for row in rows if not missing(row)}
-    rest = [name for name in targets.names() if name not in ran]
-    lines = [f"{len(ran)} of {len(targets.names())} targets have a row, {len(done)} have reached their goal."
+    rest = [name for name in names if name not in ran]
+    commit = stamp_of(sorted({name for row in rows for name in row["files"]}))["commit"]
+    lines = [f"On the code of commit {short(commit)}, {progress(today(names))}.", "",
+             f"On the code of any row, {len(ran)} of {len(names)} targets have run, "
+             f"and {len(done)} have reached their goal."
              + (f" No row: {', '.join(f'`{name}`' for name in rest)}." if rest else "")
              + " A release with a `+` is the code after that release.", ""]
     lines += ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
