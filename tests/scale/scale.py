@@ -11,6 +11,7 @@ run and what is measured is in fleet/, whose program this one starts. It needs r
 import argparse
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ SOCKET_PATH = 107           # sun_path without its end
 # The longest below the run folder: the registration socket of the last node, with the UID of a third start.
 LONGEST_SOCKET = "n/99999/r/neuron.aws.com-99-reg.sock"
 STORE_MIB = 5               # of a node's files, most of it the claim store
+LENGTHS = ("rest", "outage", "storm", "foreign_claims", "foreign_slices")  # of phases, and sizes; LONG=1 has others
 MODULE = "2.30.2.0"         # the release of the kernel module that the simulated tree has the files of
 # Health files of a device, and the files of the loopback in the kernel's sysfs that say the same of a healthy one. The
 # agent keeps files of the kernel open, and opens those of a simulated tree for each look.
@@ -87,6 +89,15 @@ def own_level(path):
     return path
 
 
+def kind(arguments):
+    """What tells the summary of this run from those of others with as many agents, in the name of its file."""
+    parts = [arguments.kubelet] + ["level"] * arguments.own_level + ["kernel"] * arguments.kernel_files
+    parts += ["long"] * arguments.long
+    if arguments.phases:
+        parts.append("only-" + re.sub(r"[^a-z0-9]+", "-", arguments.phases))
+    return "-".join(parts)
+
+
 def settings(run, arguments, program, binary, agents):
     """What the Go program needs to know. run: a Cluster of tools/cluster, for its command lines alone."""
     ip, port = run.service_ip(1), run.port("apiserver")
@@ -98,11 +109,11 @@ def settings(run, arguments, program, binary, agents):
     manifests = [os.path.join(deploy, name) for name in ("namespace.yaml", "rbac.yaml")]
     if arguments.own_level:
         manifests.append(own_level(run.path("flow-control.yaml")))
-    kind = arguments.kubelet + ("-level" if arguments.own_level else "")
-    output = os.path.join(ROOT, "build", "scale", f"{program}-{kind}-{agents}.json")
+    output = os.path.join(ROOT, "build", "scale", f"{program}-{kind(arguments)}-{agents}.json")
     return {
         "agents": agents, "program": program, "binary": binary, "kubelet": arguments.kubelet,
-        "own_level": arguments.own_level, "directory": run.run,
+        "own_level": arguments.own_level, "kernel_files": arguments.kernel_files, "long": arguments.long,
+        "directory": run.run,
         "tree": run.path("node"), "output": output, "commit": commit(), "phases": arguments.phases,
         "etcd": config.etcd_args(run), "apiserver": apiserver, "kubectl": run.programs["kubectl"],
         "admin": run.kubeconfig, "authority": run.path("pki", "ca.crt"), "server": f"https://{ip}:{port}",
@@ -169,7 +180,9 @@ def parse():
     parser.add_argument("--foreign-slices", type=int, default=1000)
     parser.add_argument("--patience", type=int, default=120,
                         help="seconds until a phase gives up on those that are not right")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    arguments.long = any(getattr(arguments, name) != parser.get_default(name) for name in LENGTHS)
+    return arguments
 
 
 def main():

@@ -135,6 +135,7 @@ func (f *fleet) start(a *agent) (*process, error) {
 // follow waits for the end of a process.
 func (f *fleet) follow(a *agent, p *process) {
 	<-p.ended
+	defer close(p.counted)
 	a.mu.Lock()
 	unasked := a.process == p && a.wanted
 	a.mu.Unlock()
@@ -178,11 +179,11 @@ func (f *fleet) endProcess(p *process, signal syscall.Signal) error {
 	f.mu.Unlock()
 	p.kill(signal)
 	select {
-	case <-p.ended:
+	case <-p.counted:
 		return nil
 	case <-time.After(stopLimit):
 		p.kill(syscall.SIGKILL)
-		<-p.ended
+		<-p.counted
 		return fmt.Errorf("%s does not end within %s of signal %d", p.name, stopLimit, signal)
 	}
 }

@@ -31,7 +31,8 @@ type request struct {
 // auditLog follows the API server's audit log, whose policy selects the agents' account alone.
 type auditLog struct {
 	mu       sync.Mutex
-	requests []request
+	requests []request       // that no phase has counted yet
+	damaged  int             // lines that are no JSON
 	watching map[string]bool // audit IDs of watches that began
 	noNode   bool            // the driver watches its slices alone, as the Go reference does
 }
@@ -72,7 +73,13 @@ func (a *auditLog) follow(path string) {
 func (a *auditLog) add(line []byte) {
 	// A watch that ends was counted when it began. Most lines of a quiet phase are such ends.
 	var event audit.Event
-	if len(bytes.TrimSpace(line)) == 0 || json.Unmarshal(line, &event) != nil {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	if json.Unmarshal(line, &event) != nil {
+		a.mu.Lock()
+		a.damaged++
+		a.mu.Unlock()
 		return
 	}
 	r := request{at: event.RequestReceivedTimestamp.Time, node: -1, verb: event.Verb}
@@ -105,25 +112,20 @@ func (a *auditLog) add(line []byte) {
 	a.requests = append(a.requests, r)
 }
 
-// since are the requests that the API server received at this time or later.
-func (a *auditLog) since(from time.Time) []request {
+// take are the requests that were logged since it was called last. So each counts in one phase, also one that was
+// received in a phase and answered in a later one.
+func (a *auditLog) take() []request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var found []request
-	for _, r := range a.requests {
-		if !r.at.Before(from) {
-			found = append(found, r)
-		}
-	}
-	return found
+	taken := a.requests
+	a.requests = nil
+	return taken
 }
 
-// forget drops what earlier phases asked for.
-func (a *auditLog) forget(before time.Time) {
-	kept := a.since(before)
+func (a *auditLog) damagedLines() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.requests = kept
+	return a.damaged
 }
 
 // watchesSince says when the watches of slices and of its Node of each node were both there, of those that the

@@ -61,7 +61,7 @@ func (r *result) goals() (all []goal) {
 			count(p.Name+": Events an agent", mostEvents, float64(p.Events)/agents)
 			figure(p.Name+": s until all slices are right", mostInstallSeconds, p.Right.Last)
 			figure(p.Name+": ms of the API server an agent", mostInstallCPU, p.ServerCPU/agents)
-			figure(p.Name+": KiB PSS an agent, without its readers", mostPSS, float64(p.PSSAlone)/agents)
+			figure(p.Name+": KiB PSS of the first process, shared pages divided among N agents", mostPSS, float64(p.PSSAlone)/agents)
 			if first != nil {
 				count(p.Name+": requests, times those of the first", mostGrowth, float64(p.answered())/float64(max(1, first.answered())))
 				count(p.Name+": bytes from the API server, times those of the first", mostGrowth,
@@ -72,6 +72,7 @@ func (r *result) goals() (all []goal) {
 			figure("rest: ms a minute an agent", mostRestCPU, p.AgentsCPU/agents*60/p.Seconds)
 		case p.Name == "slices deleted":
 			figure("slices deleted: s until all are back", mostDeletedSeconds, p.Right.Last)
+			figure("slices deleted: % of the fleet in one second", mostShare, 100*p.MaxShare)
 		case strings.HasPrefix(p.Name, "outage"):
 			count(p.Name+": requests an agent, without refused ones", mostAgainRequests, each)
 			count(p.Name+": % refused by flow control", mostRefused, percent(float64(p.Refused), float64(p.Sum)))
@@ -82,6 +83,7 @@ func (r *result) goals() (all []goal) {
 			count("rolling: slices rewritten", 0, p.More["rewritten"])
 		case p.Name == "storm":
 			count("storm: calls answered with an error, but for a late API server", 0, p.More["calls_refused"])
+			count("storm: calls that nobody answered, but for killed agents", 0, p.More["calls_unanswered"])
 		}
 	}
 	return all

@@ -26,8 +26,9 @@ type phase struct {
 
 	Requests  map[string]int `json:"requests"` // "verb resource code": how many
 	Sum       int            `json:"sum"`
-	Refused   int            `json:"refused"` // 429
-	Denied    int            `json:"denied"`  // 403: the API server has not read its roles yet
+	Refused   int            `json:"refused"`           // 429
+	Denied    int            `json:"denied"`            // 403: the API server has not read its roles yet
+	Earlier   int            `json:"earlier,omitempty"` // received before the phase began, and answered after the one before
 	Events    int            `json:"events"`
 	PerSecond []int          `json:"per_second"`
 	// The largest part of the fleet that the API server heard from in one second, and the most requests in one.
@@ -41,8 +42,8 @@ type phase struct {
 	EtcdCPU   float64 `json:"etcd_cpu_ms"`
 	AgentsCPU float64 `json:"agents_cpu_ms"`
 	ServerRSS int64   `json:"apiserver_rss_kib"`
-	PSS       int64   `json:"pss_kib"`       // of all agents, with all their processes
-	PSSAlone  int64   `json:"pss_alone_kib"` // without the readers of sysfs
+	PSS       int64   `json:"pss_kib,omitempty"`       // of all agents, with all their processes
+	PSSAlone  int64   `json:"pss_alone_kib,omitempty"` // without the readers of sysfs
 
 	Created    int     `json:"slices_created"`
 	Updated    int     `json:"slices_updated"`
@@ -82,16 +83,12 @@ func (r *run) snapshot() snapshot {
 }
 
 // measure runs one phase between two snapshots.
-func (r *run) measure(name string, do func(p *phase) error) error {
-	if !r.wants(name) {
-		return nil
-	}
+func (r *run) measure(name string, one step) error {
 	p := &phase{Name: name, More: map[string]float64{}}
 	r.slices.reset()
 	before := r.snapshot()
 	r.serverBase = before.server
-	r.audit.forget(before.at)
-	if err := do(p); err != nil {
+	if err := one.do(p); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	after := r.snapshot()
@@ -102,11 +99,16 @@ func (r *run) measure(name string, do func(p *phase) error) error {
 	p.BytesTo = after.traffic.toServer - before.traffic.toServer
 	p.BytesFrom = after.traffic.fromServer - before.traffic.fromServer
 	p.ServerRSS = kibibytes([]int{r.control.apiserver.pid}, "status", "VmRSS")
-	time.Sleep(auditLag)
-	p.count(r.audit.since(before.at), before.at, r.s.Agents)
 	var gap time.Duration
 	p.Created, p.Updated, p.Deleted, gap = r.slices.counts()
 	p.LongestGap = seconds(gap)
+	if one.after != nil {
+		if err := one.after(p); err != nil {
+			return fmt.Errorf("after %s: %w", name, err)
+		}
+	}
+	time.Sleep(settle)
+	p.count(r.audit.take(), before.at, r.s.Agents)
 	r.result.Phases = append(r.result.Phases, p)
 	p.print(r.s.Agents)
 	return r.result.write(r.s.Output)
@@ -127,6 +129,10 @@ func (p *phase) count(requests []request, from time.Time, agents int) {
 		}
 		if q.resource == "events" {
 			p.Events++
+		}
+		if q.at.Before(from) {
+			p.Earlier++
+			continue
 		}
 		second := int(q.at.Sub(from) / time.Second)
 		for len(p.PerSecond) <= second {

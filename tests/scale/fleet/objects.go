@@ -30,10 +30,12 @@ func (k *control) makeNodes() error {
 	})
 }
 
-// relabel changes a label of every Node that its slices show.
-func (k *control) relabel(value string) error {
+// relabel changes a label of every Node that its slices show, and says when each patch was sent.
+func (k *control) relabel(value string) (sent []time.Time, err error) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, label, value)
-	return each(k.s.Agents, writers, func(number int) error {
+	sent = make([]time.Time, k.s.Agents)
+	return sent, each(k.s.Agents, writers, func(number int) error {
+		sent[number] = time.Now()
 		_, err := k.client.CoreV1().Nodes().Patch(context.Background(), nodeName(number), types.MergePatchType, patch, meta.PatchOptions{})
 		return err
 	})

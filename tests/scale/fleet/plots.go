@@ -20,10 +20,19 @@ const (
 	panelHeight = 7 * vg.Centimeter
 )
 
-// line is one line of a panel: a value of each run, against the number of its agents.
+// line is one line of a panel: a value of each run of one kind, against the number of its agents.
 type line struct {
 	name  string
+	of    func(r *result) bool
 	value func(r *result) (float64, bool)
+}
+
+// byDefault are the runs of the agent as make scale has them, and ownLevel those that differ by OWN_LEVEL=1 alone.
+func byDefault(r *result) bool { return plain(r) && !r.OwnLevel }
+func ownLevel(r *result) bool  { return plain(r) && r.OwnLevel }
+
+func plain(r *result) bool {
+	return r.Program == "agent" && r.Kubelet == "registers" && !r.KernelFiles && !r.Long && r.Selected == ""
 }
 
 type panel struct {
@@ -60,9 +69,13 @@ func ofPhase(kind string, value func(p *phase, agents float64) float64) func(r *
 }
 
 func convergence() []panel {
-	lines := func(kind string) []line { return []line{{"p50", median(kind)}, {"last", last(kind)}} }
+	lines := func(kind string) []line {
+		return []line{{"p50", byDefault, median(kind)}, {"last", byDefault, last(kind)}}
+	}
+	install := append(lines("install"), line{"p50, own level", ownLevel, median("install")},
+		line{"last, own level", ownLevel, last("install")})
 	return []panel{
-		{"first installation: slices right", "s", lines("install")},
+		{"first installation: slices right", "s", install},
 		{"all slices deleted: back", "s", lines("slices deleted")},
 		{"API server killed: watches back", "s", lines("short outage")},
 		{"first installation in a full cluster", "s", lines("install again")},
@@ -75,8 +88,10 @@ func costs() []panel {
 	octets := func(p *phase, agents float64) float64 { return float64(p.BytesFrom) / agents / 1024 }
 	share := func(p *phase, _ float64) float64 { return 100 * p.MaxShare }
 	lines := func(value func(p *phase, agents float64) float64) []line {
-		return []line{{"installation", ofPhase("install", value)}, {"in a full cluster", ofPhase("install again", value)},
-			{"after 5 s without API server", ofPhase("short outage", value)}}
+		return []line{{"installation", byDefault, ofPhase("install", value)},
+			{"in a full cluster", byDefault, ofPhase("install again", value)},
+			{"after 5 s without API server", byDefault, ofPhase("short outage", value)},
+			{"installation, own level", ownLevel, ofPhase("install", value)}}
 	}
 	return []panel{
 		{"requests", "an agent", lines(requests)},
@@ -86,28 +101,12 @@ func costs() []panel {
 	}
 }
 
-// plotAll draws the runs of the agent: with what most of them had around them.
+// plotAll draws the runs of the agent; what is not of one of the two kinds is in the table alone.
 func plotAll(results []*result, directory string) error {
-	runsAround := map[string]int{}
-	for _, r := range results {
-		if r.Program == "agent" {
-			runsAround[r.around()]++
-		}
-	}
-	var runs []*result
-	for _, r := range results {
-		most := true
-		for _, count := range runsAround {
-			most = most && count <= runsAround[r.around()]
-		}
-		if r.Program == "agent" && most {
-			runs = append(runs, r)
-		}
-	}
-	if err := drawPanels(runs, convergence(), filepath.Join(directory, "convergence.svg")); err != nil {
+	if err := drawPanels(results, convergence(), filepath.Join(directory, "convergence.svg")); err != nil {
 		return err
 	}
-	return drawPanels(runs, costs(), filepath.Join(directory, "cost.svg"))
+	return drawPanels(results, costs(), filepath.Join(directory, "cost.svg"))
 }
 
 // drawPanels puts the panels two in a row.
@@ -146,6 +145,9 @@ func (one panel) draw(runs []*result) (*plot.Plot, error) {
 	for _, l := range one.lines {
 		var points plotter.XYs
 		for _, r := range runs {
+			if !l.of(r) {
+				continue
+			}
 			if value, found := l.value(r); found {
 				points = append(points, plotter.XY{X: float64(r.Agents), Y: value})
 				top = max(top, value)

@@ -20,6 +20,8 @@ type process struct {
 	pid   int
 	name  string
 	ended chan struct{}
+	// Of an agent: closed when its processor time is in that of the fleet.
+	counted chan struct{}
 	// When it has ended: how, and its processor time with that of the children it waited for.
 	status syscall.WaitStatus
 	used   time.Duration
@@ -71,7 +73,7 @@ func (c *children) start(name, log string, argv, env []string) (*process, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", argv[0], err)
 	}
-	p := &process{pid: pid, name: name, ended: make(chan struct{})}
+	p := &process{pid: pid, name: name, ended: make(chan struct{}), counted: make(chan struct{})}
 	c.living[pid] = p
 	return p, nil
 }

@@ -61,6 +61,10 @@ func readResults(directory string) ([]*result, error) {
 		if err := json.Unmarshal(text, one); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+		if one.Goals == nil {
+			return nil, fmt.Errorf("%s is of a run that did not come to its end (%d phases): run it again, or delete the file",
+				path, len(one.Phases))
+		}
 		all = append(all, one)
 	}
 	if len(all) == 0 {
@@ -74,28 +78,35 @@ func readResults(directory string) ([]*result, error) {
 
 // around is what a run had beside the control plane and the agents.
 func (r *result) around() string {
+	text := "kubelet " + r.Kubelet
 	if r.OwnLevel {
-		return "kubelet " + r.Kubelet + ", priority level of its own"
+		text += ", priority level of its own"
 	}
-	return "kubelet " + r.Kubelet
+	if r.KernelFiles {
+		text += ", health files of the kernel"
+	}
+	if r.Long {
+		text += ", other lengths and sizes"
+	}
+	if r.Selected != "" {
+		text += ", phases " + r.Selected
+	}
+	return text
 }
 
 // phaseOf finds a phase of the run by its kind; of two outages the short and the long one.
 func (r *result) phaseOf(kind string) *phase {
-	var outages []*phase
 	for _, p := range r.Phases {
-		if p.Name == kind {
+		name := p.Name
+		switch {
+		case name == outageName(shortOutage):
+			name = "short outage"
+		case strings.HasPrefix(name, "outage"):
+			name = "long outage"
+		}
+		if name == kind {
 			return p
 		}
-		if strings.HasPrefix(p.Name, "outage") {
-			outages = append(outages, p)
-		}
-	}
-	if kind == "long outage" && len(outages) > 1 {
-		return outages[1]
-	}
-	if kind == "short outage" && len(outages) > 0 {
-		return outages[0]
 	}
 	return nil
 }
@@ -154,8 +165,22 @@ func cpuText(p *phase, agents float64) string {
 }
 func shareText(p *phase, _ float64) string { return number(100 * p.MaxShare) }
 func gapText(p *phase, _ float64) string   { return number(p.LongestGap) }
+
+// more is a figure of the phase that not every summary has.
 func more(key string) func(*phase, float64) string {
-	return func(p *phase, _ float64) string { return number(p.More[key]) }
+	return moreOf(func(p *phase, _ float64) string { return number(p.More[key]) }, key)
+}
+
+// moreOf is a text from such figures: a summary that lacks one says nothing of it.
+func moreOf(text func(*phase, float64) string, keys ...string) func(*phase, float64) string {
+	return func(p *phase, agents float64) string {
+		for _, key := range keys {
+			if _, found := p.More[key]; !found {
+				return "–"
+			}
+		}
+		return text(p, agents)
+	}
 }
 
 const (
@@ -178,7 +203,7 @@ func installRows(kind string) []row {
 		{kind, bytesTitle, "", bytesText},
 		{kind, cpuTitle, "API server ≤ 10", cpuText},
 		{kind, shareTitle, "", shareText},
-		{kind, "KiB of memory (PSS) an agent, without / with its readers", "≤ 420", func(p *phase, agents float64) string {
+		{kind, "KiB of memory an agent, without / with its readers (PSS: what agents share is divided among them)", "≤ 420", func(p *phase, agents float64) string {
 			return number(float64(p.PSSAlone)/agents) + " / " + number(float64(p.PSS)/agents)
 		}},
 		{kind, "MiB of memory of the API server (RSS)", "", func(p *phase, _ float64) string { return number(float64(p.ServerRSS) / 1024) }},
@@ -187,6 +212,10 @@ func installRows(kind string) []row {
 
 func outageRows(kind string) []row {
 	return []row{
+		{kind, "s from the API server's start to its first ready answer", "", more("apiserver_start_s")},
+		{kind, "ms of processor of the API server's start, an agent", "", moreOf(func(p *phase, agents float64) string {
+			return number(p.More["apiserver_start_cpu_ms"] / agents)
+		}, "apiserver_start_cpu_ms")},
 		{kind, "s from ready API server to watches, p50 / p99 / last", "last ≤ 20", spreadText},
 		{kind, requestsTitle, "≤ 3", requestsText},
 		{kind, refusedTitle, "≤ 2", refusedText},
@@ -220,16 +249,21 @@ func rows() []row {
 		row{"rolling", cpuTitle, "", cpuText},
 		row{"rolling", "slices rewritten", "0", more("rewritten")},
 		row{"rolling", gapTitle, "", gapText},
-		row{"label", rightTitle, "", spreadText},
+		row{"label", "s from the patch of a Node to its slices, p50 / p99 / last", "", spreadText},
 		row{"label", requestsTitle, "", requestsText},
 		row{"label", cpuTitle, "", cpuText},
-		row{"storm", "claims prepared a second", "", func(p *phase, _ float64) string { return number(p.More["prepares"] / p.Seconds) }},
+		row{"storm", "claims prepared a second, without those that are late", "", moreOf(func(p *phase, _ float64) string {
+			return number(p.More["prepares_in_time"] / p.More["storm_s"])
+		}, "prepares_in_time", "storm_s")},
 		row{"storm", "prepare, ms, p50 / p99", "", func(p *phase, _ float64) string {
 			return number(p.More["prepare_p50_ms"]) + " / " + number(p.More["prepare_p99_ms"])
 		}},
 		row{"storm", "calls answered with an error, of which too late for the API server", "0", func(p *phase, _ float64) string {
 			return number(p.More["calls_refused"]+p.More["calls_late"]) + ", " + number(p.More["calls_late"])
 		}},
+		row{"storm", "calls that nobody answered: of killed agents, of others", "others 0", moreOf(func(p *phase, _ float64) string {
+			return number(p.More["calls_while_killed"]) + ", " + number(p.More["calls_unanswered"])
+		}, "calls_unanswered")},
 		row{"storm", "s from kill -9 to the next prepared claim, p50 / p99 / last", "", spreadText},
 		row{"storm", requestsTitle, "", requestsText},
 		row{"storm", cpuTitle, "", cpuText})
@@ -245,9 +279,9 @@ func makeTable(results []*result) string {
 	var out strings.Builder
 	header, line := "| phase | figure | goal |", "|---|---|---|"
 	for _, r := range results {
-		name := "agent"
+		name := "agents"
 		if r.Program != "agent" {
-			name = "Go reference"
+			name = "of the Go reference"
 		}
 		header += fmt.Sprintf(" %s %s, %s |", thousands(int64(r.Agents)), name, r.around())
 		line += "---|"
@@ -287,7 +321,10 @@ func makeTable(results []*result) string {
 	return out.String()
 }
 
-// writeGrowth compares what an agent costs in the largest run with the smallest one of the same kind.
+// growthBase is the number of agents that the goal of growth starts from.
+const growthBase = 200
+
+// writeGrowth compares what an agent costs in the largest run with that of growthBase, or the smallest, of the same kind.
 func writeGrowth(out *strings.Builder, results []*result) {
 	kinds := map[string][]*result{}
 	var order []string
@@ -299,7 +336,7 @@ func writeGrowth(out *strings.Builder, results []*result) {
 		kinds[kind] = append(kinds[kind], r)
 	}
 	for _, kind := range order {
-		small, large := kinds[kind][0], kinds[kind][len(kinds[kind])-1]
+		small, large := baseOf(kinds[kind]), kinds[kind][len(kinds[kind])-1]
 		if small == large {
 			continue
 		}
@@ -322,4 +359,13 @@ func writeGrowth(out *strings.Builder, results []*result) {
 		}
 		fmt.Fprintln(out, ".")
 	}
+}
+
+func baseOf(runs []*result) *result {
+	for _, r := range runs {
+		if r.Agents == growthBase {
+			return r
+		}
+	}
+	return runs[0]
 }

@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,12 +20,12 @@ import (
 
 const (
 	pollEvery = 200 * time.Millisecond
-	// The audit log is read behind the API server by this much at most.
-	auditLag = 300 * time.Millisecond
-	// Between two phases: what follows a phase late is not counted in the next.
+	// After each phase: requests that end in it are of that phase. The audit log is read less than 0.3 s behind the API server.
 	settle = 2 * time.Second
 	// A phase goes on for so long after all is right: Events, and lists of claims, come late.
 	late = 5 * time.Second
+	// The shorter time without an API server.
+	shortOutage = 5 * time.Second
 )
 
 // run is one fleet against one control plane.
@@ -35,25 +37,31 @@ type run struct {
 	slices  *slicesWatch
 	result  *result
 	claims  []*resource.ResourceClaim // of the storm: one for each node
+	old     map[string]stored         // slices before the phase, where it must not rewrite them
 
 	serverBase time.Duration // processor time of the API server that is not the phase's
 }
 
 // result is the summary of a run.
 type result struct {
-	Program    string   `json:"program"`
-	Agents     int      `json:"agents"`
-	Kubelet    string   `json:"kubelet"`
-	OwnLevel   bool     `json:"own_level"`
-	Commit     string   `json:"commit"`
-	Kubernetes string   `json:"kubernetes"`
-	Date       string   `json:"date"`
-	Cores      int      `json:"cores"`
-	Load       string   `json:"load_average_before"`
-	Died       []string `json:"died"`
-	Phases     []*phase `json:"phases"`
-	Goals      []goal   `json:"goals"`
-	Foreign    [2]int   `json:"foreign_claims_and_slices"`
+	Program  string `json:"program"`
+	Agents   int    `json:"agents"`
+	Kubelet  string `json:"kubelet"`
+	OwnLevel bool   `json:"own_level"`
+	// What else differs from a run by default; Selected are the phases, where not all were asked for.
+	KernelFiles bool     `json:"kernel_files,omitempty"`
+	Long        bool     `json:"long,omitempty"`
+	Selected    string   `json:"selected_phases,omitempty"`
+	Commit      string   `json:"commit"`
+	Kubernetes  string   `json:"kubernetes"`
+	Date        string   `json:"date"`
+	Cores       int      `json:"cores"`
+	Load        string   `json:"load_average_before"`
+	Died        []string `json:"died"`
+	Damaged     int      `json:"audit_lines_damaged,omitempty"` // an API server was killed while it wrote them
+	Phases      []*phase `json:"phases"`
+	Goals       []goal   `json:"goals"` // null: the run did not come to its end
+	Foreign     [2]int   `json:"foreign_claims_and_slices"`
 }
 
 // write writes a summary with one phase a line.
@@ -84,6 +92,9 @@ func runAll(config string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.Remove(s.Output); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	r := &run{s: s, result: newResult(s)}
 	if err := r.prepare(); err != nil {
 		return err
@@ -92,6 +103,7 @@ func runAll(config string) error {
 		return err
 	}
 	r.result.Died = r.fleet.deaths()
+	r.result.Damaged = r.audit.damagedLines()
 	missed := r.result.judge()
 	if err := r.result.write(s.Output); err != nil {
 		return err
@@ -105,7 +117,8 @@ func runAll(config string) error {
 func newResult(s *settings) *result {
 	load, _ := os.ReadFile("/proc/loadavg")
 	before, _, _ := strings.Cut(string(load), " ")
-	return &result{Program: s.Program, Agents: s.Agents, Kubelet: s.Kubelet, OwnLevel: s.OwnLevel, Commit: s.Commit, Kubernetes: s.Kubernetes,
+	return &result{Program: s.Program, Agents: s.Agents, Kubelet: s.Kubelet, OwnLevel: s.OwnLevel, KernelFiles: s.KernelFiles, Long: s.Long,
+		Selected: s.Phases, Commit: s.Commit, Kubernetes: s.Kubernetes,
 		Date: time.Now().UTC().Format(time.DateOnly), Cores: runtime.NumCPU(), Load: before,
 		Foreign: [2]int{s.ForeignClaims, s.ForeignSlices}}
 }
@@ -133,49 +146,39 @@ func (r *run) prepare() error {
 	return nil
 }
 
-func (r *run) wants(name string) bool {
-	if r.s.Phases == "" {
-		return true
-	}
-	for _, wanted := range strings.Split(r.s.Phases, ",") {
-		if wanted == name {
-			return true
-		}
-	}
-	return false
+// step is a phase, and what is done before and after it without being measured.
+type step struct {
+	before func() error
+	do     func(p *phase) error
+	after  func(p *phase) error
 }
 
 func (r *run) phases() error {
 	s := r.s
-	for _, one := range []struct {
-		name   string
-		before func() error // what is no part of the phase
-		do     func(p *phase) error
-	}{
-		{"install", nil, r.install},
-		{"rest", nil, r.rest},
-		{"slices deleted", nil, r.slicesDeleted},
-		{"outage 5 s", nil, func(p *phase) error { return r.outage(p, 5*time.Second) }},
-		{fmt.Sprintf("outage %d s", s.OutageSeconds), nil, func(p *phase) error {
-			return r.outage(p, time.Duration(s.OutageSeconds)*time.Second)
-		}},
-		{"rolling", nil, r.rolling},
-		{"label", nil, r.label},
-		{"storm", r.makeClaims, r.storm},
-		{"install again", r.fillAgain, r.install},
+	names := s.phaseNames()
+	for number, one := range []step{
+		{nil, r.install, nil},
+		{nil, r.rest, nil},
+		{nil, r.slicesDeleted, nil},
+		{r.noteSlices, func(p *phase) error { return r.outage(p, shortOutage) }, r.countRewritten},
+		{r.noteSlices, func(p *phase) error { return r.outage(p, s.longOutage()) }, r.countRewritten},
+		{r.noteSlices, r.rolling, r.countRewritten},
+		{nil, r.label, nil},
+		{r.makeClaims, r.storm, nil},
+		{r.fillAgain, r.install, nil},
 	} {
-		if !r.wants(one.name) {
+		name := names[number]
+		if !s.wants(name) {
 			continue
 		}
 		if one.before != nil {
 			if err := one.before(); err != nil {
-				return fmt.Errorf("before %s: %w", one.name, err)
+				return fmt.Errorf("before %s: %w", name, err)
 			}
 		}
-		if err := r.measure(one.name, one.do); err != nil {
+		if err := r.measure(name, one); err != nil {
 			return err
 		}
-		time.Sleep(settle)
 	}
 	return nil
 }
@@ -251,30 +254,43 @@ func (r *run) slicesDeleted(p *phase) error {
 }
 
 func (r *run) outage(p *phase, length time.Duration) error {
-	old := r.slices.copies()
 	r.control.killAPIServer()
 	killed := time.Now()
 	time.Sleep(length)
+	started := time.Now()
 	ready, err := r.control.startAPIServer()
 	if err != nil {
 		return err
 	}
+	p.More["apiserver_start_s"] = seconds(ready.Sub(started))
 	starting := cpuOf(r.control.apiserver.pid)
 	r.serverBase = starting
 	p.More["apiserver_start_cpu_ms"] = milliseconds(starting)
 	p.Right = newSpread(r.until(func() map[int]time.Duration { return r.watching(same(killed), same(ready)) }), r.s.Agents)
 	time.Sleep(late)
-	p.More["rewritten"] = float64(rewritten(old, r.slices.copies()))
+	return nil
+}
+
+func (r *run) noteSlices() (err error) {
+	r.old, err = r.control.listSlices()
+	return err
+}
+
+// countRewritten asks the API server: the watch of this program may not be open again after an outage.
+func (r *run) countRewritten(p *phase) error {
+	now, err := r.control.listSlices()
+	if err != nil {
+		return err
+	}
+	p.More["rewritten"] = float64(rewritten(r.old, now))
 	return nil
 }
 
 // rewritten counts the slices that are not the same objects in the same version.
-func rewritten(old, now map[int]pool) (count int) {
-	for number, p := range old {
-		for name, s := range p.slices {
-			if other := now[number].slices[name]; other.version != s.version || other.uid != s.uid {
-				count++
-			}
+func rewritten(old, now map[string]stored) (count int) {
+	for name, s := range old {
+		if now[name] != s {
+			count++
 		}
 	}
 	return count
@@ -283,7 +299,6 @@ func rewritten(old, now map[int]pool) (count int) {
 // rolling replaces a tenth of the agents at a time. Of this program a new process starts beside the old one, as with
 // maxSurge 1; the old one is ended once the new one's watches are there.
 func (r *run) rolling(p *phase) error {
-	old := r.slices.copies()
 	agents, batch := r.fleet.agents, max(1, (r.s.Agents+9)/10)
 	began := map[int]time.Time{}
 	for first := 0; first < len(agents); first += batch {
@@ -308,7 +323,6 @@ func (r *run) rolling(p *phase) error {
 	}
 	p.Right = newSpread(r.until(func() map[int]time.Duration { return r.watching(r.fleet.begun, r.fleet.begun) }), r.s.Agents)
 	time.Sleep(late)
-	p.More["rewritten"] = float64(rewritten(old, r.slices.copies()))
 	return nil
 }
 
@@ -328,7 +342,8 @@ func (r *run) untilBatch(some []*agent) {
 func (r *run) label(p *phase) error {
 	begun := time.Now()
 	value := "nn-2"
-	if err := r.control.relabel(value); err != nil {
+	patched, err := r.control.relabel(value)
+	if err != nil {
 		return err
 	}
 	p.More["labelling_s"] = seconds(time.Since(begun))
@@ -336,7 +351,7 @@ func (r *run) label(p *phase) error {
 		found := map[int]time.Duration{}
 		for number, one := range r.slices.copies() {
 			if one.label == value {
-				found[number] = one.labelled.Sub(begun)
+				found[number] = max(0, one.labelled.Sub(patched[number]))
 			}
 		}
 		return found

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,16 +25,20 @@ const (
 
 // settings of one run, by scale.py.
 type settings struct {
-	Agents    int    `json:"agents"`
-	Program   string `json:"program"` // agent or reference
-	Binary    string `json:"binary"`
-	Kubelet   string `json:"kubelet"`   // absent, checkpoint or registers
-	OwnLevel  bool   `json:"own_level"` // Manifests have the chart's flowControl.enabled
+	Agents   int    `json:"agents"`
+	Program  string `json:"program"` // agent or reference
+	Binary   string `json:"binary"`
+	Kubelet  string `json:"kubelet"`   // absent, checkpoint or registers
+	OwnLevel bool   `json:"own_level"` // Manifests have the chart's flowControl.enabled
+	// The health files of Tree are files of the kernel; lengths and sizes are not the default ones.
+	KernelFiles bool `json:"kernel_files"`
+	Long        bool `json:"long"`
+
 	Directory string `json:"directory"`
 	Tree      string `json:"tree"` // simulated sysfs, proc and dev
 	Output    string `json:"output"`
 	Commit    string `json:"commit"`
-	Phases    string `json:"phases"` // comma-separated names; empty: all
+	Phases    string `json:"phases"` // comma-separated names, "outage" for both outages; empty: all
 
 	Etcd       []string `json:"etcd"`
 	APIServer  []string `json:"apiserver"`
@@ -63,7 +69,47 @@ func readSettings(path string) (*settings, error) {
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return s, nil
+	return s, s.knowPhases()
+}
+
+// phaseNames are the names of all phases of a run with these lengths, in their order.
+func (s *settings) phaseNames() []string {
+	return []string{"install", "rest", "slices deleted", outageName(shortOutage), outageName(s.longOutage()),
+		"rolling", "label", "storm", "install again"}
+}
+
+func outageName(length time.Duration) string { return fmt.Sprintf("outage %.0f s", length.Seconds()) }
+
+func (s *settings) longOutage() time.Duration { return time.Duration(s.OutageSeconds) * time.Second }
+
+func (s *settings) wants(name string) bool {
+	if s.Phases == "" {
+		return true
+	}
+	kind := name
+	if strings.HasPrefix(name, "outage ") {
+		kind = "outage"
+	}
+	for _, wanted := range strings.Split(s.Phases, ",") {
+		if wanted == name || wanted == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// knowPhases refuses a name of a phase that does not exist: its absence would look like a short run.
+func (s *settings) knowPhases() error {
+	if s.Phases == "" {
+		return nil
+	}
+	known := append(s.phaseNames(), "outage")
+	for _, wanted := range strings.Split(s.Phases, ",") {
+		if !slices.Contains(known, wanted) {
+			return fmt.Errorf("no phase %q: the phases are %s", wanted, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 func (s *settings) path(parts ...string) string {

@@ -120,10 +120,28 @@ func (w *slicesWatch) apply(slice *resource.ResourceSlice, gone bool, now time.T
 		w.updated++
 	}
 	if !gone {
-		p.slices[slice.Name] = stored{uid: string(slice.UID), version: slice.ResourceVersion, label: labelOf(slice),
-			generation: slice.Spec.Pool.Generation, count: slice.Spec.Pool.ResourceSliceCount}
+		p.slices[slice.Name] = storedOf(slice)
 	}
 	p.update(now)
+}
+
+func storedOf(slice *resource.ResourceSlice) stored {
+	return stored{uid: string(slice.UID), version: slice.ResourceVersion, label: labelOf(slice),
+		generation: slice.Spec.Pool.Generation, count: slice.Spec.Pool.ResourceSliceCount}
+}
+
+// listSlices asks the API server for the driver's slices: what it has now, by name.
+func (k *control) listSlices() (map[string]stored, error) {
+	list, err := k.client.ResourceV1().ResourceSlices().List(context.Background(),
+		meta.ListOptions{FieldSelector: "spec.driver=" + driverName})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]stored, len(list.Items))
+	for i := range list.Items {
+		all[list.Items[i].Name] = storedOf(&list.Items[i])
+	}
+	return all, nil
 }
 
 func labelOf(slice *resource.ResourceSlice) string {

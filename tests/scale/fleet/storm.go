@@ -29,30 +29,63 @@ const (
 type tally struct {
 	mu              sync.Mutex
 	prepares, other []time.Duration // of calls that succeeded
-	refused, broken int             // answered with an error; not answered
+	inTime          int             // prepares answered before end
+	end             time.Time       // of the storm; calls that still run are waited for
+	refused, broken int             // answered with an error; not answered by an agent that was killed
+	unanswered      int             // not answered by one that was not killed, or is back
 	late            int             // answered that the API server did not answer in time
 	firstError      string
-	back            map[int]time.Duration // killed nodes: until the first prepare after the kill
+	down            map[int]bool          // nodes whose agent is to be killed, until the first prepare after the kill
+	killed          map[int]time.Time     // when the agent had ended
+	back            map[int]time.Duration // from there until the first prepare
 }
 
-func (t *tally) add(took time.Duration, prepare bool, err error) {
+func newTally(end time.Time) *tally {
+	return &tally{end: end, down: map[int]bool{}, killed: map[int]time.Time{}, back: map[int]time.Duration{}}
+}
+
+// add counts a call to a node's agent.
+func (t *tally) add(number int, took time.Duration, prepare bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case err == nil && prepare:
 		t.prepares = append(t.prepares, took)
+		if time.Now().Before(t.end) {
+			t.inTime++
+		}
 	case err == nil:
 		t.other = append(t.other, took)
-	case status.Code(err) == codes.Unavailable:
+	case status.Code(err) == codes.Unavailable && t.down[number]:
 		t.broken++ // nobody listens: the agent was killed
+	case status.Code(err) == codes.Unavailable:
+		t.unanswered++
+		t.noteFirst(err)
 	case strings.Contains(err.Error(), "no response in time"):
 		t.late++
 	default:
 		t.refused++
-		if t.firstError == "" {
-			t.firstError = err.Error()
-		}
+		t.noteFirst(err)
 	}
+}
+
+func (t *tally) noteFirst(err error) {
+	if t.firstError == "" {
+		t.firstError = err.Error()
+	}
+}
+
+// kills notes that a node's agent is about to be killed: calls that it does not answer any more are no fault.
+func (t *tally) kills(number int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.down[number] = true
+}
+
+func (t *tally) hasKilled(number int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.killed[number] = time.Now()
 }
 
 // makeClaims makes a claim for a device of each node.
@@ -67,8 +100,8 @@ func (r *run) makeClaims() error {
 
 // storm has each node prepare and unprepare its claim once a second, while a tenth of the agents is killed.
 func (r *run) storm(p *phase) error {
-	t := &tally{back: map[int]time.Duration{}}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.s.StormSeconds)*time.Second)
+	t := newTally(time.Now().Add(time.Duration(r.s.StormSeconds) * time.Second))
+	ctx, cancel := context.WithDeadline(context.Background(), t.end)
 	defer cancel()
 	var wait sync.WaitGroup
 	for number, claim := range r.claims {
@@ -84,6 +117,7 @@ func (r *run) storm(p *phase) error {
 		return err
 	}
 	t.report(p, killed)
+	p.More["storm_s"] = float64(r.s.StormSeconds)
 	return nil
 }
 
@@ -96,14 +130,12 @@ func (r *run) killSome(ctx context.Context, t *tally) (killed int, err error) {
 	for number := range count {
 		a := r.fleet.agents[number*killPart]
 		go func() {
+			t.kills(a.number)
 			if err := r.fleet.end(a, syscall.SIGKILL); err != nil {
 				errs <- err
 				return
 			}
-			at := time.Now()
-			t.mu.Lock()
-			t.back[a.number] = -time.Duration(at.UnixNano())
-			t.mu.Unlock()
+			t.hasKilled(a.number)
 			time.Sleep(downFor)
 			_, err := r.fleet.start(a)
 			errs <- err
@@ -164,29 +196,30 @@ func (r *run) callsOf(number int, c *caller, claim *dra.Claim, t *tally) {
 	_, socket := r.fleet.sockets(a)
 	a.mu.Unlock()
 	if err := c.dial(socket); err != nil {
-		t.add(0, true, err)
+		t.add(number, 0, true, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	begun := time.Now()
 	err := prepare(ctx, c.client, claim)
-	t.add(time.Since(begun), true, err)
+	t.add(number, time.Since(begun), true, err)
 	if err != nil {
 		return
 	}
-	t.sawBack(number)
+	t.sawBack(number, begun)
 	begun = time.Now()
 	err = unprepare(ctx, c.client, claim)
-	t.add(time.Since(begun), false, err)
+	t.add(number, time.Since(begun), false, err)
 }
 
-// sawBack notes the first prepare of a node whose agent was killed.
-func (t *tally) sawBack(number int) {
+// sawBack notes the first prepare of a node whose agent was killed; begun is when the call was made.
+func (t *tally) sawBack(number int, begun time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at, killed := t.back[number]; killed && at < 0 {
-		t.back[number] = time.Duration(time.Now().UnixNano()) + at
+	if at, killed := t.killed[number]; killed && t.down[number] && begun.After(at) {
+		t.back[number] = time.Since(at)
+		t.down[number] = false
 	}
 }
 
@@ -216,9 +249,7 @@ func unprepare(ctx context.Context, client dra.DRAPluginClient, claim *dra.Claim
 func (t *tally) report(p *phase, killed int) {
 	var back []time.Duration
 	for _, took := range t.back {
-		if took > 0 {
-			back = append(back, took)
-		}
+		back = append(back, took)
 	}
 	p.Right = newSpread(back, killed)
 	for name, took := range map[string][]time.Duration{"prepare": t.prepares, "unprepare": t.other} {
@@ -231,7 +262,8 @@ func (t *tally) report(p *phase, killed int) {
 		p.More[name+"_p99_ms"] = milliseconds(took[int(0.99*float64(len(took)-1))])
 	}
 	p.More["calls_refused"], p.More["calls_while_killed"] = float64(t.refused), float64(t.broken)
-	p.More["calls_late"] = float64(t.late)
+	p.More["calls_late"], p.More["calls_unanswered"] = float64(t.late), float64(t.unanswered)
+	p.More["prepares_in_time"] = float64(t.inTime)
 	if t.firstError != "" {
 		fmt.Printf("storm: first refusal: %s\n", t.firstError)
 	}
