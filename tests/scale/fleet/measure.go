@@ -31,6 +31,7 @@ type phase struct {
 	Earlier   int            `json:"earlier,omitempty"` // received before the phase began, and answered after the one before
 	Events    int            `json:"events"`
 	PerSecond []int          `json:"per_second"`
+	NodesPer  []int          `json:"nodes_per_second"` // how many different nodes they name
 	// The largest part of the fleet that the API server heard from in one second, and the most requests in one.
 	MaxShare  float64 `json:"max_share"`
 	MaxSecond int     `json:"max_second"`
@@ -147,6 +148,9 @@ func (p *phase) count(requests []request, from time.Time, agents int) {
 			nodes[second] = map[int]bool{}
 		}
 		nodes[second][q.node] = true
+	}
+	for second := range p.PerSecond {
+		p.NodesPer = append(p.NodesPer, len(nodes[second]))
 		p.MaxShare = max(p.MaxShare, float64(len(nodes[second]))/float64(agents))
 	}
 }

@@ -160,6 +160,6 @@ func (one panel) draw(runs []*result) (*plot.Plot, error) {
 	if err := plotutil.AddLinePoints(p, arguments...); err != nil {
 		return nil, err
 	}
-	p.Y.Max = 1.5*top + 0.1 // room for the legend
+	p.Y.Max = (1.1+0.15*float64(len(arguments)/2))*top + 0.1 // room for the legend: a row for each line
 	return p, nil
 }

@@ -254,6 +254,7 @@ func (r *run) slicesDeleted(p *phase) error {
 }
 
 func (r *run) outage(p *phase, length time.Duration) error {
+	begun := time.Now() // as the seconds of per_second
 	r.control.killAPIServer()
 	killed := time.Now()
 	time.Sleep(length)
@@ -263,6 +264,7 @@ func (r *run) outage(p *phase, length time.Duration) error {
 		return err
 	}
 	p.More["apiserver_start_s"] = seconds(ready.Sub(started))
+	p.More["ready_at_s"] = seconds(ready.Sub(begun))
 	starting := cpuOf(r.control.apiserver.pid)
 	r.serverBase = starting
 	p.More["apiserver_start_cpu_ms"] = milliseconds(starting)
