@@ -75,7 +75,7 @@ func tracepoint(name string) (uint64, error) {
 			return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 		}
 	}
-	return 0, fmt.Errorf("the kernel's tracepoint %s is not to be read", name)
+	return 0, fmt.Errorf("the kernel's tracepoint %s cannot be read", name)
 }
 
 func (c *counters) open(k kind, threads []int, attr unix.PerfEventAttr) {

@@ -216,7 +216,7 @@ func number(v float64, unit string) string {
 
 // writeRun says which run the tables are of.
 func (r *result) writeRun(w io.Writer) {
-	fmt.Fprintf(w, "`%s`, %s: %s cores, kernel %s, store and checkpoint on %s, CDI files on %s, %d claims a figure, "+
+	fmt.Fprintf(w, "`%s`, %s: %s cores, kernel %s, store and checkpoint on %s, CDI files on %s, at most %d claims a figure, "+
 		"load average before: %s\n\n", r.Command, r.Date, r.Machine["cores"], r.Machine["kernel"], r.Machine["state"],
 		r.Machine["cdi"], r.Claims, r.Machine["load before"])
 }
