@@ -38,8 +38,14 @@ class Promised(Tree):
         self.write("tests/fuzz/fuzz_good.c", FUZZ)
         self.write("tests/proofs/good.c", SPDX)
         self.write(requirements.LIST, ONE)
+        self.threats("`make sim`")
         requirements.tests_of.cache_clear()
         requirements.goals_of.cache_clear()
+
+
+    def threats(self, cell, bound="b"):
+        self.write(check_threats.PAGE, "## Strangers\n| threat | what bounds it | shown by |\n|---|---|---|\n"
+                                       f"| a | {bound} | {cell} |\n")
 
 
 class Requirements(Promised):
@@ -88,6 +94,18 @@ class Requirements(Promised):
         self.write("src/base/orphan.c", SPDX)
         self.found("src/base/orphan.c", "no requirement")
 
+    def test_fuzz_target_or_proof_that_nothing_names(self):
+        for kind, path in (("fuzz", "tests/fuzz/fuzz_orphan.c"), ("proof", "tests/proofs/orphan.c")):
+            with self.subTest(kind):
+                self.write(path, SPDX)
+                self.found(path, f"no requirement and no threat names it: add '{kind} orphan'")
+                self.threats(f"[{kind} orphan](../{path})")
+                self.assert_clean(check_requirements.check(self.root))
+                self.listed(f'"{kind} good", ', "")
+                self.found(f"'{kind} good'")
+                (self.root / path).unlink()
+                self.write(requirements.LIST, ONE)
+
     def test_invariant_that_nothing_checks(self):
         self.write("src/base/good.h", HEADER.replace(" */\n", " * I3 Three.\n */\n"))
         self.found("src/base/good.h", "nothing checks I3")
@@ -129,10 +147,6 @@ class Threats(Promised):
         super().setUp()
         self.threats("[test_one](../tests/unit/test_good.c), [fuzz good](../tests/fuzz/fuzz_good.c), `make sim`, "
                      "[proof good](../tests/proofs/good.c)")
-
-    def threats(self, cell, bound="b"):
-        self.write(check_threats.PAGE, "## Strangers\n| threat | what bounds it | shown by |\n|---|---|---|\n"
-                                       f"| a | {bound} | {cell} |\n")
 
     def found(self, *words):
         self.assert_found(check_threats.check(self.root), *words)

@@ -1,18 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Requirements, code and tests lead to each other: each requirement names code and tests that exist, each C file of the
-agent belongs to a requirement, and each numbered invariant of a header is checked by a fuzz target or a named test."""
+agent belongs to a requirement, a fuzz target or a named test checks each numbered invariant of a header, and a
+requirement or a threat names each fuzz target and each proof."""
 
 import pathlib
 import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gates"))
+import check_threats  # noqa: E402
 import gate  # noqa: E402
 import requirements  # noqa: E402
 
 NAME = re.compile(r"[A-Z]+-[1-9]\d*")
 KEYS = {"text", "source", "code", "shown"}
+# What shows something as a whole file: kind of reference, where, what the name of the file has before its own.
+WHOLE_FILES = (("fuzz", "tests/fuzz/fuzz_*.c", "fuzz_"), ("proof", "tests/proofs/*.c", ""))
 
 
 def check_one(report, root, one):
@@ -52,6 +56,18 @@ def check_invariants(report, root, listed):
     return known
 
 
+def check_unnamed(report, root, listed):
+    """Each fuzz target and each proof shows something that a requirement or a threat names."""
+    named = {reference for one in listed for reference in one.shown}
+    named |= {reference for *_, references in check_threats.read(root) for reference in references}
+    for kind, pattern, prefix in WHOLE_FILES:
+        for path in sorted(root.glob(pattern)):
+            reference = f"{kind} {path.stem.removeprefix(prefix)}"
+            if reference not in named:
+                report.add(path.relative_to(root), f"no requirement and no threat names it: add '{reference}' to "
+                                                   f"{requirements.LIST} or {check_threats.PAGE}")
+
+
 def check(root):
     root = pathlib.Path(root)
     report = gate.Report()
@@ -62,6 +78,7 @@ def check(root):
         return report
     for one in listed:
         check_one(report, root, one)
+    check_unnamed(report, root, listed)
     known = check_invariants(report, root, invariants)
     code = {path for one in (*listed, *known.values()) for path in one.code}
     folders = tuple(path for path in code if path.endswith("/"))
