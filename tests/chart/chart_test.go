@@ -567,3 +567,84 @@ func known(t *testing.T, place, expression string) {
 		t.Errorf("%s names no metric: %s", place, expression)
 	}
 }
+
+// rightsOfReference are the rights that the table of cfg/deploy/reference.md lists, as "GROUP/RESOURCE: VERBS", by what a row asks for
+// ("": the defaults). A resource without a group is one of resource.k8s.io, or the node.
+func rightsOfReference(t *testing.T) map[string][]string {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, "cfg", "deploy", "reference.md"), "\n## Rights at the API server\n")
+	if !found {
+		t.Fatal("reference.md has no rights")
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	rights := map[string][]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\| ([a-z, ]+) \\|").FindAllStringSubmatch(text, -1) {
+		resources, wanted, _ := strings.Cut(row[1], ", with ")
+		for _, one := range strings.Split(resources, ", ") {
+			named := regexp.MustCompile("^`([a-z/]+)`(?: \\(`([a-z0-9.]+)`\\))?$").FindStringSubmatch(one)
+			if named == nil {
+				t.Fatalf("%q is no resource", one)
+			}
+			group := named[2]
+			if group == "" && named[1] != "nodes" {
+				group = "resource.k8s.io"
+			}
+			key := strings.Trim(wanted, "`")
+			rights[key] = append(rights[key], group+"/"+named[1]+": "+row[2])
+		}
+	}
+	return rights
+}
+
+// rightsOfRole are the same of a rendered role, which names each group, resource and verb: no "*". The verb associated-node:patch is
+// patch, for the claims of the agent's own node.
+func rightsOfRole(t *testing.T, role *rbac.ClusterRole) (rights []string) {
+	t.Helper()
+	for _, rule := range role.Rules {
+		if len(rule.NonResourceURLs) != 0 || role.AggregationRule != nil || slices.Contains(rule.ResourceNames, "*") {
+			t.Errorf("%+v", rule)
+		}
+		verbs := strings.ReplaceAll(strings.Join(rule.Verbs, ", "), "associated-node:", "")
+		for _, group := range rule.APIGroups {
+			for _, one := range rule.Resources {
+				rights = append(rights, group+"/"+one+": "+verbs)
+			}
+		}
+	}
+	return rights
+}
+
+// TestRights: the agent's service account has the rights that the reference lists, by its one binding, and no other.
+func TestRights(t *testing.T) {
+	listed := rightsOfReference(t)
+	for name, want := range map[string][]string{
+		"":            listed[""],
+		"claimStatus": append(slices.Clone(listed[""]), listed["claimStatus"]...),
+	} {
+		if len(want) < 4 || len(listed) != 2 {
+			t.Fatalf("the reference lists %v", listed)
+		}
+		args := []string{}
+		if name != "" {
+			args = []string{"--set", "draDriver." + name + "=true"}
+		}
+		found := rendered(t, args...)
+		account := daemonSet(t, args...).Spec.Template.Spec.ServiceAccountName
+		var got []string
+		for key, object := range found {
+			switch one := object.(type) {
+			case *rbac.RoleBinding:
+				t.Errorf("%s: a role for one namespace", key)
+			case *rbac.ClusterRoleBinding:
+				if one.Subjects[0].Name == account {
+					got = append(got, rightsOfRole(t, found["rbac.authorization.k8s.io/v1/ClusterRole/"+one.RoleRef.Name].(*rbac.ClusterRole))...)
+				}
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("with %q the role has\n%s\nand the reference lists\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
