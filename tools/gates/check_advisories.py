@@ -10,8 +10,9 @@ The list is tools/gates/advisories.toml: no registry of packages carries securit
 the sources that it names. The age fails the gate even where nothing else has changed: that is its purpose.
 
 FILE is the tracker's JSON of all packages ("tracker/data/json" on the tracker's host, 60 MB), or the part of it for the
-source packages of LIBRARIES. Somebody fetches it on any machine and hands it in: the build reaches package mirrors
-alone, and they do not carry it. A CVE concerns a version when it is open in sid, or fixed there in a later one.
+source packages of LIBRARIES. Somebody fetches it on any machine and hands it in: package mirrors do not carry it, and
+besides their packages the build fetches nothing but pinned archives. A CVE concerns a version when it is open in sid,
+or fixed there in a later one.
 """
 
 import argparse
