@@ -138,11 +138,11 @@ evidence-page: ## that page from the parts that are there
 
 # --- what the machine needs: tools/make/deps.mk -------------------------------------------------------
 deps: ## installs what a bare Debian 12 or 13 lacks (every target that needs it does this)
-deps-mirrors: ## sources when mirrors have moved on, expired, fail or lie; builds that share a cache: seconds, on loopback
+deps-mirrors: ## sources when mirrors have moved on, expired, fail or serve wrong bytes; builds that share a cache: seconds, on loopback
 
 # --- everything ---------------------------------------------------------------------------------------
 .PHONY: test
-test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, mutants-sample, deps-mirrors, image-test, chart-test, abuse, bench-smoke, demo, conformance, e2e
+test: all deps-all image ## everything CI needs: check, unit, sanitize, coverage, sim, crash, fuzz, fuzz-coverage, fuzz-defects, mutants-sample, deps-mirrors, image-test, chart-test, abuse, bench-smoke, demo, conformance, e2e
 	@/usr/bin/python3 tools/build/run_tests.py --k8s $(K8S)
 
 .PHONY: clean

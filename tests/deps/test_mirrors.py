@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the sources of the build come from when mirrors move on, expire, fail or lie.
+"""Where the sources of the build come from when mirrors move on, expire, fail or serve wrong bytes.
 
 tools/build/deps.sh as it is, with the rules of tools/build/pins and releases, suites and keys made for the test, on
 loopback.

@@ -3,12 +3,18 @@
 
 import pathlib
 import re
+import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDER = "tools/make"
 WITHOUT_GOALS = {"compile.mk"}
 LINES_MAX = 160
+
+sys.path.insert(0, str(ROOT / "tools/build"))
+import run_tests  # noqa: E402
+
+PARTS = {*run_tests.CPU_PARTS, *run_tests.BESIDE_PARTS, *run_tests.ALONE_PARTS} - {"cluster-programs"}
 
 
 def read_contents():
@@ -43,6 +49,37 @@ class TableOfContents(unittest.TestCase):
 
     def test_the_makefile_stays_short(self):
         self.assertLessEqual(len((ROOT / "Makefile").read_text().splitlines()), LINES_MAX)
+
+
+class PartsOfTheTests(unittest.TestCase):
+    """What `make test` runs, by the documents, and what they say to be for every night."""
+
+    def setUp(self):
+        text = (ROOT / "tests/README.md").read_text()
+        self.inside, self.outside = text.split("\n## ", 1)[0].split("\nNot part of `make test`:\n")
+
+    @staticmethod
+    def goals(rows):
+        heads = re.findall(r"^\| (`[a-z0-9`, -]+`) \|", rows, re.M)
+        return {goal for head in heads for goal in re.findall(r"`([a-z0-9-]+)`", head)}
+
+    def test_first_table(self):
+        self.assertEqual(PARTS, self.goals(self.inside))
+
+    def test_second_table(self):
+        self.assertEqual(set(), PARTS & self.goals(self.outside))
+
+    def test_help(self):
+        words = re.search(r"^test: .*## everything CI needs: (.*)$", (ROOT / "Makefile").read_text(), re.M)[1]
+        self.assertEqual(PARTS, set(words.split(", ")))
+
+    def test_what_is_for_every_night(self):
+        nightly = (ROOT / ".github/workflows/nightly.yml").read_text()
+        rows = [row for row in self.outside.splitlines() if "for every night" in row]
+        self.assertGreater(len(rows), 2)
+        for row in rows:
+            named = self.goals(row) | set(re.findall(r"`(model-deep)`", row))
+            self.assertTrue(any(f"run: make {goal}" in nightly for goal in named), row)
 
 
 if __name__ == "__main__":
