@@ -63,7 +63,9 @@ class Evidence(unittest.TestCase):
         steps = self.root / "simulated.txt"
         steps.write_text("A one two 100 1\n" * 50, encoding="utf-8")
         model.trace(steps, 3, only_compare=False)
-        return {"defect " + d["name"] for d in defects}
+        with mock.patch.object(model.subprocess, "run", lambda *_, **__: mock.Mock(returncode=0)):
+            model.trace_defects(None)
+        return {"defect " + d["name"] for d in defects} | {"agent defect answer-without-a-flush"}
 
     def test_results_of_the_same_files(self):
         defects = self.run_others()
@@ -77,17 +79,29 @@ class Evidence(unittest.TestCase):
         model.check(quick=False, deep=False)
         self.assertEqual({c["name"] for c in model.read("configurations.toml")["configuration"]
                           if model.is_chosen(c, False, False)}, self.names())
-        self.assertEqual(3, sum("was not run" in said for said in self.part()["not_shown"]))
+        self.assertEqual(4, sum("was not run" in said for said in self.part()["not_shown"]))
 
     def test_each_result_by_what_it_reads(self):
-        for path, left in (("tests/model/defects.toml", {"check", "deep", "trace"}),
+        for path, left in (("tests/model/defects.toml", {"check", "deep", "trace", "trace-defects"}),
                            ("tests/model/steps.h", {"check", "deep", "defects"}),
+                           ("tests/defects/steps.toml", {"check", "deep", "defects", "trace"}),
                            ("src/one.c", {"check", "deep", "defects"}),
                            ("tools/build/pins", set())):
             self.run_others()
             model.check(quick=False, deep=False)
             self.change(path)
             self.assertEqual(left, {name for name in model.READS if model.kept(name)}, path)
+
+    def test_mistakes_in_the_agent_that_are_not_found(self):
+        self.run_others()
+        with mock.patch.object(model.subprocess, "run", lambda *_, **__: mock.Mock(returncode=1)):
+            self.assertRaises(model.Failure, model.trace_defects, None)
+        self.assertIsNone(model.kept("trace-defects"))
+
+    def test_one_mistake_alone_is_no_result(self):
+        with mock.patch.object(model.subprocess, "run", lambda *_, **__: mock.Mock(returncode=0)):
+            model.trace_defects("answer-without-a-flush")
+        self.assertIsNone(model.kept("trace-defects"))
 
     def test_a_broken_property_leaves_nothing(self):
         model.check(quick=False, deep=False)

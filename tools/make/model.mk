@@ -28,4 +28,4 @@ model-trace: $(BUILD)/sim/sim $(BUILD)/model/steps.txt
 # Mistakes in the code of the agent: the simulator then makes a step that the model does not have.
 model-trace-defects: model-trace
 	@SIM_COMPILE=$(call defect_compile,$(SIM_FLAGS)) SIM_LINK='$(MOVING:%=-Wl,--wrap=%) $(VIRTUAL_OBJECTS)' \
-		/usr/bin/python3 tools/fuzz/defects.py $(if $(ONLY),--only $(ONLY)) steps
+		$(MODEL) trace-defects $(ONLY)

@@ -7,6 +7,8 @@
   tools/model/model.py defects [NAME...]  each mistake of defects.toml is found, by the property that it names
   tools/model/model.py steps              the steps that a claim can make in the model: build/model/steps.txt
   tools/model/model.py trace FILE         each step of FILE, written by `sim --steps`, is one of them
+  tools/model/model.py trace-defects [NAME]
+                                          each mistake of tests/defects/steps.toml leads to a step that is none of them
 
 Spin generates a program that visits every state; it is compiled without partial-order reduction, hashing of states or
 a bound on depth, and a search that ends early counts as a failure. Counterexamples lie in build/model/NAME.txt.
@@ -40,11 +42,13 @@ PROPERTIES = {
 }
 # What the kept result of a run depends on, from the root. A result of other files is not used.
 SEARCHED = ["tests/model/claim.pml", "tests/model/configurations.toml", "tools/model/model.py", "tools/build/pins"]
+TRACED = [*SEARCHED, "tests/model/steps.h", "tests/sim", "src", "boards", "generated", "cfg", "proto"]
 READS = {
     "check": SEARCHED,
     "deep": SEARCHED,
     "defects": [*SEARCHED, "tests/model/defects.toml"],
-    "trace": [*SEARCHED, "tests/model/steps.h", "tests/sim", "src", "boards", "generated", "cfg", "proto"],
+    "trace": TRACED,
+    "trace-defects": [*TRACED, "tests/defects/steps.toml", "tools/fuzz/defects.py"],
 }
 DEPTH_MAX = 4000000
 # A search for steps alone keeps two bits of a hash of each state instead of the state, and is cut where a state looks
@@ -57,7 +61,8 @@ STEPS_DEPTHS = [2000, 20000, 1000000]
 AT_ONCE = 4
 NOT_SHOWN = [
     "The model has two claims of one device each and two devices; it is no proof for more.",
-    "Faults are bounded: with two claims one crash, reboot, loss or deletion by force in a run, with one claim three.",
+    "Faults (a crash, reboot, loss or deletion by force) are bounded: in `make model` a run has at most one with two "
+    "claims, and three with one claim; in `make model-deep` it has at most two with two claims.",
     "Errors of the disk, torn writes, damaged halves, shares and parts of devices, and the EFA driver are not "
     "modelled: the simulator and the crash states cover them.",
     "The release of a claim that is over assumes that the API server answers, that the kubelet writes its checkpoint, "
@@ -255,7 +260,7 @@ def kept(name):
 
 def write_evidence():
     """The part of `make evidence`. Only a search that broke nothing writes it, with what the other runs left before."""
-    checked, deep, found, traced = kept("check"), kept("deep"), kept("defects"), kept("trace")
+    checked, deep, found, traced, sought = map(kept, ("check", "deep", "defects", "trace", "trace-defects"))
     if checked is None:
         return
     checked["results"].update(deep["results"] if deep else {})
@@ -280,12 +285,17 @@ def write_evidence():
                        f"{traced['allowed']:,}: steps that the simulator did not make are not compared.")
     else:
         missing.append("`make model-trace` was not run on this model and agent.")
+    if sought:
+        rows += [["agent defect " + name, d["about"], "each step of a claim is one that the model allows",
+                  f"found: {d['step']}", ""] for name, d in sought.items()]
+    else:
+        missing.append("`make model-trace-defects` was not run on this model and agent.")
     states = sum(r["states"] for r in checked["results"].values())
     part.write_part("model", "A model of a claim's life", {"spin": checked["version"]},
-                    "make model model-defects model-trace",
+                    "make model model-defects model-trace model-trace-defects",
                     f"{len(checked['results'])} configurations with {states:,} states searched whole, nothing broken; "
-                    f"{len(found or {})} seeded defects found; {traced['times'] if traced else 0:,} steps of the "
-                    "simulator compared",
+                    f"seeded defects found: {len(found or {})} in the model, {len(sought or {})} in the agent; "
+                    f"{traced['times'] if traced else 0:,} steps of the simulator compared",
                     ["name", "what it has", "property", "result", "time"], rows, NOT_SHOWN + missing)
 
 
@@ -425,6 +435,17 @@ def trace(path, schedules, only_compare):
     keep(begun, {"schedules": schedules, "times": times, "kinds": kinds, "allowed": allowed.count})
 
 
+def trace_defects(name):
+    """Runs tools/fuzz/defects.py, which fails unless a comparison finds each mistake in the agent's steps."""
+    begun = None if name else begin("trace-defects")
+    command = [ROOT / "tools/fuzz/defects.py", *(["--only", name] if name else []), "steps"]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode:
+        raise Failure("a mistake in the agent's steps is not found")
+    if begun:
+        listed = tomllib.loads((ROOT / "tests/defects/steps.toml").read_text(encoding="utf-8"))["defect"]
+        keep(begun, {d["name"]: {"about": f"a mistake in {d['file']}", "step": d["test"]} for d in listed})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -437,6 +458,7 @@ def main():
     tracing.add_argument("file")
     tracing.add_argument("--schedules", type=int, default=0)
     tracing.add_argument("--only-compare", action="store_true", help="a mistake is sought: leave no evidence")
+    verbs.add_parser("trace-defects").add_argument("name", nargs="?")
     arguments = parser.parse_args()
     try:
         if arguments.verb == "check":
@@ -445,6 +467,8 @@ def main():
             defects(arguments.names)
         elif arguments.verb == "steps":
             collect_steps()
+        elif arguments.verb == "trace-defects":
+            trace_defects(arguments.name)
         else:
             trace(arguments.file, arguments.schedules, arguments.only_compare)
     except Failure as failure:
