@@ -29,8 +29,9 @@ FIELDS = {"name", "title", "tools", "command", "date", "commit", "summary", "tab
 # count: they decide on the form of a part, and a change of them would repeat three hours of work.
 EVERY_PART_READS = ("tools/build/pins", "tools/make/compile.mk")
 CURRENT, OUTDATED, MISSING, FAILED = "current", "outdated", "missing", "failed"
-# Documents, and the numbers of the fuzz ledger, decide only on the parts that have `documents` in parts.toml.
-NO_DOCUMENTS = (":(exclude,glob)**/*.md", ":(exclude)tests/fuzz/campaign.json")
+# Documents, what is for the cluster (cfg/deploy), and the numbers of the fuzz ledger decide only on the parts that have
+# `documents` in parts.toml.
+NO_DOCUMENTS = (":(exclude,glob)**/*.md", ":(exclude)cfg/deploy", ":(exclude)tests/fuzz/campaign.json")
 
 
 def path_of(name):
