@@ -259,10 +259,10 @@ func rows() []row {
 			return number(p.More["prepare_p50_ms"]) + " / " + number(p.More["prepare_p99_ms"])
 		}},
 		row{"storm", "calls answered with an error, of which too late for the API server", "0", func(p *phase, _ float64) string {
-			return number(p.More["calls_refused"]+p.More["calls_late"]) + ", " + number(p.More["calls_late"])
+			return thousands(int64(p.More["calls_refused"]+p.More["calls_late"])) + ", " + thousands(int64(p.More["calls_late"]))
 		}},
 		row{"storm", "calls that nobody answered: of killed agents, of others", "others 0", moreOf(func(p *phase, _ float64) string {
-			return number(p.More["calls_while_killed"]) + ", " + number(p.More["calls_unanswered"])
+			return thousands(int64(p.More["calls_while_killed"])) + ", " + thousands(int64(p.More["calls_unanswered"]))
 		}, "calls_unanswered")},
 		row{"storm", "s from kill -9 to the next prepared claim, p50 / p99 / last", "", spreadText},
 		row{"storm", requestsTitle, "", requestsText},
@@ -314,9 +314,15 @@ func makeTable(results []*result) string {
 				outages = append(outages, length)
 			}
 		}
-		fmt.Fprintf(&out, "- %s of %s, %s: %s, commit %s, Kubernetes %s, %d cores, load average %s before; outages of %s; "+
-			"%s foreign claims and %s foreign slices.\n", thousands(int64(r.Agents)), r.Program, r.around(), r.Date, r.Commit, r.Kubernetes,
-			r.Cores, r.Load, strings.Join(outages, " and "), thousands(int64(r.Foreign[0])), thousands(int64(r.Foreign[1])))
+		fmt.Fprintf(&out, "- %s of %s, %s: %s, commit %s, Kubernetes %s, %d cores, load average %s before", thousands(int64(r.Agents)),
+			r.Program, r.around(), r.Date, r.Commit, r.Kubernetes, r.Cores, r.Load)
+		if len(outages) > 0 {
+			fmt.Fprintf(&out, "; outages of %s", strings.Join(outages, " and "))
+		}
+		if r.phaseOf("install again") != nil {
+			fmt.Fprintf(&out, "; %s foreign claims and %s foreign slices", thousands(int64(r.Foreign[0])), thousands(int64(r.Foreign[1])))
+		}
+		fmt.Fprintln(&out, ".")
 	}
 	return out.String()
 }
