@@ -578,7 +578,7 @@ func rightsOfReference(t *testing.T) map[string][]string {
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	rights := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\| ([a-z, ]+) \\|").FindAllStringSubmatch(text, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\| ([-a-z:, ]+) \\|").FindAllStringSubmatch(text, -1) {
 		resources, wanted, _ := strings.Cut(row[1], ", with ")
 		for _, one := range strings.Split(resources, ", ") {
 			named := regexp.MustCompile("^`([a-z/]+)`(?: \\(`([a-z0-9.]+)`\\))?$").FindStringSubmatch(one)
@@ -596,15 +596,14 @@ func rightsOfReference(t *testing.T) map[string][]string {
 	return rights
 }
 
-// rightsOfRole are the same of a rendered role, which names each group, resource and verb: no "*". The verb associated-node:patch is
-// patch, for the claims of the agent's own node.
+// rightsOfRole are the same of a rendered role, which names each group, resource and verb: no "*".
 func rightsOfRole(t *testing.T, role *rbac.ClusterRole) (rights []string) {
 	t.Helper()
 	for _, rule := range role.Rules {
 		if len(rule.NonResourceURLs) != 0 || role.AggregationRule != nil || slices.Contains(rule.ResourceNames, "*") {
 			t.Errorf("%+v", rule)
 		}
-		verbs := strings.ReplaceAll(strings.Join(rule.Verbs, ", "), "associated-node:", "")
+		verbs := strings.Join(rule.Verbs, ", ")
 		for _, group := range rule.APIGroups {
 			for _, one := range rule.Resources {
 				rights = append(rights, group+"/"+one+": "+verbs)
