@@ -596,7 +596,7 @@ func rightsOfReference(t *testing.T) map[string][]string {
 	return rights
 }
 
-// rightsOfRole are the same of a rendered role, which names each group, resource and verb: no "*".
+// rightsOfRole are the same of a rendered role. A "*" of the role is none of the reference.
 func rightsOfRole(t *testing.T, role *rbac.ClusterRole) (rights []string) {
 	t.Helper()
 	for _, rule := range role.Rules {
@@ -630,15 +630,24 @@ func TestRights(t *testing.T) {
 		found := rendered(t, args...)
 		account := daemonSet(t, args...).Spec.Template.Spec.ServiceAccountName
 		var got []string
+		subject := rbac.Subject{Kind: "ServiceAccount", Name: account, Namespace: "neuron-dra-driver"}
+		bindings := 0
 		for key, object := range found {
 			switch one := object.(type) {
 			case *rbac.RoleBinding:
 				t.Errorf("%s: a role for one namespace", key)
 			case *rbac.ClusterRoleBinding:
-				if one.Subjects[0].Name == account {
+				if slices.ContainsFunc(one.Subjects, func(s rbac.Subject) bool { return s.Kind != "ServiceAccount" }) {
+					t.Errorf("%s: more than accounts have the rights: %v", key, one.Subjects)
+				}
+				if slices.Contains(one.Subjects, subject) {
+					bindings++
 					got = append(got, rightsOfRole(t, found["rbac.authorization.k8s.io/v1/ClusterRole/"+one.RoleRef.Name].(*rbac.ClusterRole))...)
 				}
 			}
+		}
+		if bindings != 1 {
+			t.Errorf("with %q the account %v has %d bindings", name, subject, bindings)
 		}
 		slices.Sort(got)
 		slices.Sort(want)

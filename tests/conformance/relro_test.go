@@ -64,7 +64,11 @@ func TestConstantsAreReadOnly(t *testing.T) {
 	a.waitLog(0, "event=started")
 	program := must(filepath.EvalSymlinks(agentBinary))
 	from, to := constantsOf(t, program)
-	for _, pid := range append(a.readers(t), a.pid()) {
+	readers := a.readers(t)
+	if len(readers) != limitOf("READERS") {
+		t.Fatalf("the readers %v, want %d", readers, limitOf("READERS"))
+	}
+	for _, pid := range append(readers, a.pid()) {
 		all := mappingsOf(t, pid)
 		first := slices.IndexFunc(all, func(m mapping) bool { return m.path == program && m.offset == 0 })
 		if first < 0 {

@@ -291,7 +291,7 @@ func newConfined(t *testing.T) confined {
 		strings.TrimSpace(mustKubectl(t, "create", "token", agentAccount, "-n", agentNamespace))}
 }
 
-// as is whether kubectl does this with a token.
+// as runs kubectl with a token and returns its error.
 func as(t *testing.T, token, manifest string, args ...string) error {
 	t.Helper()
 	_, err := outputAs(t, token, manifest, args...)
@@ -382,7 +382,7 @@ func withEFA(t *testing.T) {
 	mustKubectl(t, "delete", "pod", pod) // who unprepares it goes with the next upgrade
 }
 
-// ownLevel: the API server gives the agent's requests the priority level of flowControl.enabled, to reads of objects and others.
+// ownLevel: the API server gives the agent's requests, for objects and for other paths, the priority level of flowControl.enabled.
 func ownLevel(t *testing.T, c confined) {
 	t.Helper()
 	const name = "neuron-dra-driver"

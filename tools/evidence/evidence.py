@@ -30,7 +30,7 @@ FIELDS = {"name", "title", "tools", "command", "date", "commit", "summary", "tab
 EVERY_PART_READS = ("tools/build/pins", "tools/make/compile.mk")
 CURRENT, OUTDATED, MISSING, FAILED = "current", "outdated", "missing", "failed"
 # Documents, what is for the cluster (cfg/deploy), and the numbers of the fuzz ledger decide only on the parts that have
-# `documents` in parts.toml.
+# `documents` in parts.toml, or name a path below cfg/deploy.
 NO_DOCUMENTS = (":(exclude,glob)**/*.md", ":(exclude)cfg/deploy", ":(exclude)tests/fuzz/campaign.json")
 
 
@@ -57,9 +57,13 @@ def unchanged(root, commit, about):
     """Whether no file that decides on a part differs between its commit and HEAD."""
     if not commit or commit.endswith("-dirty"):
         return False
-    paths = [*about["reads"], *EVERY_PART_READS, *(() if about.get("documents") else NO_DOCUMENTS)]
-    return subprocess.run(["git", "diff", "--quiet", commit, "HEAD", "--", *paths], cwd=root, check=False,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    deploy = [path for path in about["reads"] if path.startswith("cfg/deploy/")]
+    others = [path for path in about["reads"] if path not in deploy]
+    for paths in ([*others, *EVERY_PART_READS, *(() if about.get("documents") else NO_DOCUMENTS)], deploy):
+        if paths and subprocess.run(["git", "diff", "--quiet", commit, "HEAD", "--", *paths], cwd=root, check=False,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            return False
+    return True
 
 
 def state_of(root, name, about):

@@ -255,9 +255,9 @@ func rows() []row {
 		row{"storm", "claims prepared a second, without those that are late", "", moreOf(func(p *phase, _ float64) string {
 			return number(p.More["prepares_in_time"] / p.More["storm_s"])
 		}, "prepares_in_time", "storm_s")},
-		row{"storm", "prepare, ms, p50 / p99", "", func(p *phase, _ float64) string {
+		row{"storm", "prepare, ms, p50 / p99", "", moreOf(func(p *phase, _ float64) string {
 			return number(p.More["prepare_p50_ms"]) + " / " + number(p.More["prepare_p99_ms"])
-		}},
+		}, "prepare_p50_ms", "prepare_p99_ms")},
 		row{"storm", "calls answered with an error, of which too late for the API server", "0", func(p *phase, _ float64) string {
 			return thousands(int64(p.More["calls_refused"]+p.More["calls_late"])) + ", " + thousands(int64(p.More["calls_late"]))
 		}},

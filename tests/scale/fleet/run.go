@@ -175,6 +175,7 @@ func (r *run) phases() error {
 			if err := one.before(); err != nil {
 				return fmt.Errorf("before %s: %w", name, err)
 			}
+			r.audit.take() // what the agents asked for meanwhile belongs to no phase
 		}
 		if err := r.measure(name, one); err != nil {
 			return err
