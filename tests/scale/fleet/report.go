@@ -249,7 +249,7 @@ func rows() []row {
 		row{"rolling", cpuTitle, "", cpuText},
 		row{"rolling", "slices rewritten", "0", more("rewritten")},
 		row{"rolling", gapTitle, "", gapText},
-		row{"label", "s from the patch of a Node to its slices, p50 / p99 / last", "", spreadText},
+		row{"label", "s from the patch of a Node to its slices, p50 / p99 / last", "", moreOf(spreadText, "right_from_patch")},
 		row{"label", requestsTitle, "", requestsText},
 		row{"label", cpuTitle, "", cpuText},
 		row{"storm", "claims prepared a second, without those that are late", "", moreOf(func(p *phase, _ float64) string {

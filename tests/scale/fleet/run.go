@@ -350,6 +350,7 @@ func (r *run) label(p *phase) error {
 		return err
 	}
 	p.More["labelling_s"] = seconds(time.Since(begun))
+	p.More["right_from_patch"] = 1 // older summaries count from the first patch of all
 	p.Right = newSpread(r.until(func() map[int]time.Duration {
 		found := map[int]time.Duration{}
 		for number, one := range r.slices.copies() {
