@@ -38,17 +38,18 @@ func TestKindsOfRuns(t *testing.T) {
 	kinds := map[string]bool{}
 	for name, change := range map[string]func(r *result){"default": func(*result) {}, "level": func(r *result) { r.OwnLevel = true },
 		"kernel": func(r *result) { r.KernelFiles = true }, "long": func(r *result) { r.Long = true },
-		"selected": func(r *result) { r.Selected = "install" }, "kubelet": func(r *result) { r.Kubelet = "absent" },
+		"selected": func(r *result) { r.Selected = "install" },
+		"level, selected": func(r *result) { r.OwnLevel, r.Selected = true, "install" }, "kubelet": func(r *result) { r.Kubelet = "absent" },
 		"reference": func(r *result) { r.Program = "reference" }} {
 		r := &result{Program: "agent", Agents: 200, Kubelet: "registers"}
 		change(r)
 		kinds[r.Program+r.around()] = true
-		if byDefault(r) != (name == "default") || ownLevel(r) != (name == "level") {
+		if byDefault(r) != (name == "default") || ownLevel(r) != strings.HasPrefix(name, "level") {
 			t.Errorf("%s: drawn by default %v, as own level %v", name, byDefault(r), ownLevel(r))
 		}
 	}
-	if len(kinds) != 7 {
-		t.Errorf("%d kinds, not 7: %v", len(kinds), kinds)
+	if len(kinds) != 8 {
+		t.Errorf("%d kinds, not 8: %v", len(kinds), kinds)
 	}
 }
 

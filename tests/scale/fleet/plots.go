@@ -27,12 +27,13 @@ type line struct {
 	value func(r *result) (float64, bool)
 }
 
-// byDefault are the runs of the agent as make scale has them, and ownLevel those that differ by OWN_LEVEL=1 alone.
-func byDefault(r *result) bool { return plain(r) && !r.OwnLevel }
+// byDefault are the runs of the agent as make scale has them, and ownLevel those that differ by OWN_LEVEL=1, whichever phases
+// they have.
+func byDefault(r *result) bool { return plain(r) && !r.OwnLevel && r.Selected == "" }
 func ownLevel(r *result) bool  { return plain(r) && r.OwnLevel }
 
 func plain(r *result) bool {
-	return r.Program == "agent" && r.Kubelet == "registers" && !r.KernelFiles && !r.Long && r.Selected == ""
+	return r.Program == "agent" && r.Kubelet == "registers" && !r.KernelFiles && !r.Long
 }
 
 type panel struct {
