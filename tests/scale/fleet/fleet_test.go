@@ -38,7 +38,7 @@ func TestKindsOfRuns(t *testing.T) {
 	kinds := map[string]bool{}
 	for name, change := range map[string]func(r *result){"default": func(*result) {}, "level": func(r *result) { r.OwnLevel = true },
 		"kernel": func(r *result) { r.KernelFiles = true }, "long": func(r *result) { r.Long = true },
-		"selected": func(r *result) { r.Selected = "install" },
+		"selected":        func(r *result) { r.Selected = "install" },
 		"level, selected": func(r *result) { r.OwnLevel, r.Selected = true, "install" }, "kubelet": func(r *result) { r.Kubelet = "absent" },
 		"reference": func(r *result) { r.Program = "reference" }} {
 		r := &result{Program: "agent", Agents: 200, Kubelet: "registers"}
