@@ -68,6 +68,8 @@ static const struct frame_case framing[] = {
      " GOAWAY 0 ENHANCE_YOUR_CALM", "", false},
     {"PRIORITY of 4, open stream", {POST_1, {PRIORITY, 0, 1, "00000003"}},
      " RST 1 FRAME_SIZE_ERROR", POST_FIELDS " H1 R1 FRAME_SIZE_ERROR", false},
+    {"PRIORITY of 384, more than any frame has in one piece", {POST_1, {PRIORITY, 0, 1, SETTINGS_32 SETTINGS_32}},
+     " RST 1 FRAME_SIZE_ERROR", POST_FIELDS " H1 R1 FRAME_SIZE_ERROR", false},
     {"PRIORITY of 6, idle stream", {{PRIORITY, 0, 1, "000000031000"}}, " GOAWAY 0 FRAME_SIZE_ERROR",
      "", false},
     {"padded DATA without a pad length", {POST_1, {DATA, PADDED, 1, ""}},
