@@ -9,7 +9,7 @@ REFERENCE ?= 0
 scale-programs: all deps-all
 	@mkdir -p $(SCALE)
 	@$(with_go) && export CGO_ENABLED=0 && \
-		(cd tests/scale && go test ./fleet >/dev/null && go build -trimpath -o $(CURDIR)/$(SCALE)/fleet ./fleet) && \
+		(cd tests/scale && go test ./fleet && go build -trimpath -o $(CURDIR)/$(SCALE)/fleet ./fleet) && \
 		(cd tests/bench && go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(SCALE)/reference ./reference)
 
 # LONG=1 has the lengths and sizes of tests/scale/README.md; without it a run of 200 takes at most five minutes.
