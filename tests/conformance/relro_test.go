@@ -19,7 +19,7 @@ type mapping struct {
 	rights, path     string
 }
 
-func mappingsOf(t *testing.T, pid int) (found []mapping) {
+func mappingsOf(t testing.TB, pid int) (found []mapping) {
 	t.Helper()
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	check(t, err)

@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -50,21 +49,16 @@ func TestNoCoreFile(t *testing.T) {
 // inMemory counts how often the bytes are in the memory that the process can write.
 func (a *agent) inMemory(secret []byte) (found int) {
 	a.t.Helper()
-	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", a.pid()))
-	check(a.t, err)
-	defer maps.Close()
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", a.pid()))
 	check(a.t, err)
 	defer memory.Close()
-	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		var from, to int64
-		var rights string
-		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &rights); err != nil || rights[:2] != "rw" {
+	for _, m := range mappingsOf(a.t, a.pid()) {
+		if !strings.HasPrefix(m.rights, "rw") {
 			continue
 		}
-		bytesOf := make([]byte, to-from)
-		if _, err := io.ReadFull(io.NewSectionReader(memory, from, to-from), bytesOf); err != nil {
-			a.t.Fatalf("%s: %v", lines.Text(), err)
+		bytesOf := make([]byte, m.to-m.from)
+		if _, err := io.ReadFull(io.NewSectionReader(memory, int64(m.from), int64(m.to-m.from)), bytesOf); err != nil {
+			a.t.Fatalf("%+v: %v", m, err)
 		}
 		found += bytes.Count(bytesOf, secret)
 	}
